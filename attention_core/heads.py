@@ -1,0 +1,94 @@
+"""Multi-head attention: split the model dimension into heads, attend in each, merge."""
+
+from attention_core import _checks
+from attention_core._checks import Array
+from attention_core.attention import Attention, attend
+
+
+def split_heads(x: Array, n_heads: int) -> Array:
+    """Give each head its own slice of the last axis.
+
+    Formula: head h holds columns h·d_head to (h+1)·d_head, with d_head = d_model / n_heads.
+    Shape: x (..., n, d_model) -> (..., n_heads, n, d_head). Dtype: any floating point, kept.
+    Where the library allows it the result is a view: same memory, other strides.
+
+    Raises TypeError when x is not a floating-point array or n_heads not an integer; ValueError
+    when n_heads does not divide d_model.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
+
+    >>> import numpy as np
+    >>> split_heads(np.array([[1.0, 2.0, 3.0, 4.0]]), 2)
+    array([[[1., 2.]],
+    <BLANKLINE>
+           [[3., 4.]]])
+    """
+    xp = _checks.namespace(x=x)
+    _checks.axes("x", x, "n, d_model")
+    _checks.divides(n_heads, x.shape[-1])
+    d_head = x.shape[-1] // n_heads
+    heads = xp.reshape(x, (*x.shape[:-1], n_heads, d_head))  # (..., n, n_heads, d_head)
+    return xp.moveaxis(heads, -2, -3)  # (..., n_heads, n, d_head)
+
+
+def merge_heads(x: Array) -> Array:
+    """Lay the heads side by side again: the inverse of `split_heads`.
+
+    Formula: Concat(head_0, ..., head_h).
+    Shape: x (..., n_heads, n, d_head) -> (..., n, n_heads·d_head). Dtype: any floating point, kept.
+
+    Raises TypeError when x is not a floating-point array, ValueError when it has fewer than 3 axes.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
+
+    >>> import numpy as np
+    >>> merge_heads(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]))
+    array([[1., 2., 3., 4.]])
+    """
+    xp = _checks.namespace(x=x)
+    _checks.axes("x", x, "n_heads, n, d_head")
+    rows = xp.moveaxis(x, -3, -2)  # (..., n, n_heads, d_head)
+    return xp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))  # (..., n, d_model)
+
+
+def multi_head(
+    x_q: Array,
+    x_kv: Array,
+    w_q: Array,
+    w_k: Array,
+    w_v: Array,
+    w_o: Array,
+    *,
+    n_heads: int,
+    mask: Array | None = None,
+    scale: float | None = None,
+) -> Attention:
+    """Attend in n_heads smaller spaces at once, then mix the results.
+
+    Formula: output = Concat(head_1, ..., head_h) w_o, head_i = attend(x_q w_q, x_kv w_k, x_kv w_v)_i.
+    Shapes: x_q (..., n_q, d_in), x_kv (..., n_k, d_kv), w_q (d_in, d_model), w_k (d_kv, d_model),
+    w_v (d_kv, d_model), w_o (d_model, d_out) -> scores, masked_scores, weights
+    (..., n_heads, n_q, n_k) and output (..., n_q, d_out). Dtype: any floating point, one for all, kept.
+    Self-attention: x_kv is x_q. mask is (n_q, n_k) for all, or has every axis of the scores, the axis
+    of the heads too: (..., n_heads or 1, n_q, n_k). For a mask (batch, n_q, n_k) write mask[:, None].
+
+    Raises TypeError or ValueError as `attend` does, and ValueError when a weight matrix does not
+    fit its input, n_heads does not divide d_model, or a mask has no axis for the heads.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
+
+    >>> import numpy as np
+    >>> x, eye = np.array([[1.0, 0.0], [0.0, 1.0]]), np.eye(2)
+    >>> multi_head(x, x, eye, eye, eye, eye, n_heads=2).output.round(4)
+    array([[0.7311, 0.5   ],
+           [0.5   , 0.7311]])
+    """
+    xp = _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
+    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o)
+    q = split_heads(xp.matmul(x_q, w_q), n_heads)  # (..., n_heads, n_q, d_k)
+    k = split_heads(xp.matmul(x_kv, w_k), n_heads)  # (..., n_heads, n_k, d_k)
+    v = split_heads(xp.matmul(x_kv, w_v), n_heads)  # (..., n_heads, n_k, d_v)
+    if mask is not None:
+        _checks.heads_mask(mask, q, k, xp)
+    heads = attend(q, k, v, mask=mask, scale=scale)  # output (..., n_heads, n_q, d_v)
+    return heads._replace(output=xp.matmul(merge_heads(heads.output), w_o))  # (..., n_q, d_out)
