@@ -1,0 +1,266 @@
+"""What every notebook needs: one number format, figures with words, source code, predictions, checks.
+
+An answer that is still `...` is "not answered yet": the cell says so and the notebook runs on.
+"""
+
+import ast
+import html
+import inspect
+import io
+import re
+import sys
+import textwrap
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from attention_core.attention import attend, softmax
+from attention_core.examples import Example, Row, compare, computed
+from attention_core.figures import draw
+
+DIGITS = 4  # decimals shown in the whole book
+TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
+NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # seen in light and dark
+PIXELS_PER_INCH = 96  # CSS pixels; the picture itself has twice as many
+
+
+def start() -> None:
+    """Set the number format of the book: four decimals, no `np.float64(...)`.
+
+    Call it once, in a notebook's first cell, after the imports.
+    """
+    np.set_printoptions(precision=DIGITS, suppress=True, floatmode="fixed", linewidth=100)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_printoptions(precision=DIGITS, sci_mode=False, linewidth=100)
+    shell: Any = get_ipython()
+    if shell is not None:
+        printer = shell.display_formatter.formatters["text/plain"]
+        for real in (float, np.float16, np.float32, np.float64):
+            printer.for_type(real, lambda x, p, cycle: p.text(number(float(x))))
+        for whole in (np.bool_, np.int32, np.int64):
+            printer.for_type(whole, lambda x, p, cycle: p.text(str(x)))
+
+
+def number(x: float) -> str:
+    """Return `x` as the book prints it: four decimals, or four digits where those would hide it.
+
+    >>> number(1.07), number(0.5 / 10**6), number(6e9)
+    ('1.0700', '5.000e-07', '6.000e+09')
+    """
+    hidden = x != 0 and np.isfinite(x) and not 10.0**-DIGITS <= abs(x) < 1e6
+    return f"{x:.{DIGITS - 1}e}" if hidden else f"{x:.{DIGITS}f}"
+
+
+def show(figure: Callable[..., str], *args: Any, **kwargs: Any) -> None:
+    """Draw `figure(ax, *args, **kwargs)` below the cell, with the same facts in words.
+
+    The words are the picture's alt text and, folded below it, open to every reader; they are made
+    from the arrays, so a check of the stored text is a check of the numbers drawn.
+    """
+    fig, words = draw(figure, *args, **kwargs)
+    png = io.BytesIO()
+    fig.savefig(png, format="png", dpi=2 * PIXELS_PER_INCH, metadata={"Software": None})
+    width, height = (round(side * PIXELS_PER_INCH) for side in fig.get_size_inches())
+    display(
+        {"image/png": b64encode(png.getvalue()).decode(), "text/plain": words},
+        metadata={"image/png": {"width": width, "height": height, "alt": words}},
+        raw=True,
+    )
+    _say("", "(the same in words)", fold="The picture in words", folded=html.escape(words))
+
+
+def show_source(thing: Callable[..., Any]) -> None:
+    """Show the source of a function or class without its docstrings."""
+    source = textwrap.dedent(inspect.getsource(thing))
+    lines = source.splitlines()
+    for node in reversed(list(ast.walk(ast.parse(source)))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            docstring = node.body[0]
+            del lines[docstring.lineno - 1 : docstring.end_lineno]
+    code = "\n".join(lines)
+    # nbconvert's pages use the code font only inside an element of this class
+    shown = f'<div class="jp-RenderedHTMLCommon">\n\n```python\n{code}\n```\n\n</div>'
+    display({"text/markdown": shown, "text/plain": code}, raw=True)
+
+
+def show_published(example: Example, *quantities: str) -> None:
+    """Show what the source printed beside what its inputs give; all of it, or these `quantities`."""
+    rows = compare(example)
+    known = [row.quantity for row in rows]
+    if not set(quantities) <= set(known):
+        raise ValueError(f"expected published quantities of {example.id} ({known}), got {quantities}")
+    show_rows([row for row in rows if not quantities or row.quantity in quantities])
+
+
+def show_rows(rows: Sequence[Row]) -> None:
+    """Show rows of `compare` as a table: quantity, printed, computed, verdict.
+
+    Rows of several examples get a line with the example's name before each of them.
+    """
+    table: list[Sequence[str]] = []
+    for id, group in groupby(rows, key=lambda row: row.example_id):
+        if len({row.example_id for row in rows}) > 1:
+            table.append((f"**{id}**", "", "", ""))
+        for row in group:
+            verdict = f"✓ reproduced{f': {row.note}' if row.note else ''}"
+            if row.erratum:
+                verdict = f"✗ **erratum**: {row.erratum}"
+            table.append((f"{row.source}: {_words(row.quantity)}", row.printed, row.computed, verdict))
+    show_table(("quantity", "printed", "computed", "verdict"), table)
+
+
+def show_statements(*examples: Example) -> None:
+    """Show what the sources say in words, the verdicts, and the numbers that decide them."""
+    table = []
+    for example in examples:
+        values = computed(example)
+        for claim in example.statements:
+            facts = " · ".join(f"{_words(name)} = {_in_one_line(values[name])}" for name in claim.shows)
+            table.append((f"{claim.source}: {claim.says}", f"**{claim.verdict}**: {claim.why}<br>{facts}"))
+    show_table(("the source says", "verdict, and the numbers that decide it"), table)
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Show `rows` under the names in `columns`; cells may hold Markdown."""
+    lines = [[str(cell).replace("|", "\\|") for cell in row] for row in (columns, *rows)]
+    lines.insert(1, ["---"] * len(columns))
+    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    plain = "\n".join(" | ".join(str(cell).replace("<br>", ", ") for cell in row) for row in (columns, *rows))
+    display({"text/markdown": shown, "text/plain": plain}, raw=True)
+
+
+def predict(question: str, guess: Any, answer: Any, hints: Mapping[Any, str] | None = None) -> None:
+    """Ask for a prediction and keep the answer folded until the reader opens it.
+
+    `guess` is `...` until the reader replaces it. `hints` maps a typical wrong guess to the
+    thought that leads out of it.
+    """
+    truth = _plain(answer)
+    if isinstance(guess, EllipsisType):
+        verdict = "Your prediction? Write it in place of ... and run the cell again."
+    elif _same(guess, answer):
+        verdict = f"You predicted {_plain(guess)}: right."
+    else:
+        hint = next((text for wrong, text in (hints or {}).items() if _same(guess, wrong)), "")
+        verdict = f"You predicted {_plain(guess)}: not so. {hint}".rstrip()
+    _say(
+        f"<b>{html.escape(question)}</b><br>{html.escape(verdict)}",
+        f"{question}\n{verdict}\nAnswer: {truth}",
+        fold="Show the answer",
+        folded=f"<pre>{html.escape(truth)}</pre>",
+    )
+
+
+def check(answer: Any, expected: Any, hints: Mapping[str, Any] | None = None) -> None:
+    """Compare an exercise's `answer` with the `expected` array, and help where it differs.
+
+    `hints` maps the help for a typical mistake to the value which that mistake gives
+    (see `attention_hints`). Rounding to three decimals is accepted.
+    """
+    if isinstance(answer, EllipsisType):
+        verdict = "Not answered yet: write your code in place of ... and run the cell again."
+    elif (problem := _not_numbers(answer)) is not None:
+        verdict = f"Not yet. {problem}"
+    elif _same(answer, expected):
+        verdict = "Correct."
+    else:
+        hint = next((text for text, wrong in (hints or {}).items() if _same(answer, wrong)), None)
+        verdict = f"Not yet. {hint or _difference(answer, expected)}"
+    _say(html.escape(verdict), verdict)
+
+
+def attention_hints(
+    step: str, q: Any, k: Any, v: Any, *, mask: Any = None, scale: float | None = None
+) -> dict[str, Any]:
+    """Return what the typical mistakes give for `step` ("scores", "weights" or "output").
+
+    The keys are hints for the learner, the values the wrong arrays that `check` looks for.
+    """
+    if step not in ("scores", "weights", "output"):
+        raise ValueError(f'step must be "scores", "weights" or "output", got {step!r}')
+    d_k = q.shape[-1]
+    right = attend(q, k, v, mask=mask, scale=scale)
+    hints = {}
+    if scale is None:
+        hints["The division by √d_k is missing."] = attend(q, k, v, mask=mask, scale=1.0)
+        hints["Divide by √d_k, not by d_k."] = attend(q, k, v, mask=mask, scale=1 / d_k)
+    else:
+        hints["Here the scores are not divided by √d_k."] = attend(q, k, v, mask=mask)
+    if mask is not None:
+        hints["The mask is missing."] = attend(q, k, v, scale=scale)
+        hints["The mask is the wrong way round: True means may attend."] = attend(
+            q, k, v, mask=~mask, scale=scale
+        )
+    wrong = {hint: getattr(steps, step) for hint, steps in hints.items()}
+    if step == "scores":
+        wrong["Transposed: one row for each query, one column for each key."] = right.scores.T
+    else:
+        columns = softmax(right.masked_scores, axis=-2)
+        values = {"weights": columns, "output": columns @ v}
+        wrong["The softmax ran over the wrong axis: each row must sum to 1."] = values[step]
+    return wrong
+
+
+def _not_numbers(answer: Any) -> str | None:
+    """Say what is wrong with an answer that cannot be read as an array of numbers."""
+    try:
+        kind = np.asarray(answer).dtype.kind
+    except (TypeError, ValueError) as error:
+        return f"An array of numbers is expected: {error}."
+    return None if kind in "biuf" else f"An array of numbers is expected, got {type(answer).__name__}."
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Are both the same text, or arrays of one shape that agree to three decimals?"""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "US" or b.dtype.kind in "US":
+        return bool(np.array_equal(np.char.lower(a.astype(str)), np.char.lower(b.astype(str))))
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=TOLERANCE, equal_nan=True))
+
+
+def _difference(answer: Any, expected: Any) -> str:
+    """Say how `answer` differs from `expected`: in shape, or where most in value."""
+    a, b = np.asarray(answer, dtype=float), np.asarray(expected, dtype=float)
+    if a.shape != b.shape:
+        return f"The shape should be {b.shape}, and yours is {a.shape}."
+    gap = np.abs(a - b)
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(gap), gap.shape))
+    place = f" at index {list(at)}" if at else ""
+    return f"The largest difference is {number(gap[at])}{place}: yours is {number(a[at])}."
+
+
+def _plain(value: Any) -> str:
+    """Return `value` as the book prints it."""
+    if isinstance(value, float | np.floating):
+        return number(float(value))
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=DIGITS, suppress_small=True, floatmode="fixed")
+    return str(value)
+
+
+def _words(name: str) -> str:
+    """Return a quantity's name with spaces; d_k and d_model stay.
+
+    >>> _words("weights_sum"), _words("sqrt_d_k")
+    ('weights sum', 'sqrt d_k')
+    """
+    return re.sub("(?<!_d)(?<!^d)_", " ", name)
+
+
+def _in_one_line(value: Any) -> str:
+    """Return `value` for a table: six digits, no line breaks."""
+    text = np.array2string(np.asarray(value), separator=", ", formatter={"float_kind": "{:.6g}".format})
+    return " ".join(text.split())
+
+
+def _say(shown: str, plain: str, *, fold: str = "", folded: str = "") -> None:
+    """Display a note as HTML and as plain text; the part named `fold` opens on request."""
+    if fold:
+        shown += f"<details><summary>{fold}</summary>{folded}</details>"
+    display({"text/html": f'<div style="{NOTE}">{shown}</div>', "text/plain": plain}, raw=True)
