@@ -6,7 +6,6 @@ An answer that is still `...` is "not answered yet": the cell says so and the no
 import ast
 import html
 import inspect
-import io
 import re
 import sys
 import textwrap
@@ -22,12 +21,12 @@ from IPython.display import display
 
 from attention_core.attention import attend, softmax
 from attention_core.examples import Example, Row, compare, computed
-from attention_core.figures import draw
+from attention_core.figures import draw, png
 
 DIGITS = 4  # decimals shown in the whole book
 TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
 NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # seen in light and dark
-PIXELS_PER_INCH = 96  # CSS pixels; the picture itself has twice as many
+PIXELS_PER_INCH = 96  # CSS pixels
 
 
 def start() -> None:
@@ -64,11 +63,9 @@ def show(figure: Callable[..., str], *args: Any, **kwargs: Any) -> None:
     from the arrays, so a check of the stored text is a check of the numbers drawn.
     """
     fig, words = draw(figure, *args, **kwargs)
-    png = io.BytesIO()
-    fig.savefig(png, format="png", dpi=2 * PIXELS_PER_INCH, metadata={"Software": None})
     width, height = (round(side * PIXELS_PER_INCH) for side in fig.get_size_inches())
     display(
-        {"image/png": b64encode(png.getvalue()).decode(), "text/plain": words},
+        {"image/png": b64encode(png(fig)).decode(), "text/plain": words},
         metadata={"image/png": {"width": width, "height": height, "alt": words}},
         raw=True,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import build
+from tools import build, colab
 
 HEAD = """---
 kernelspec:
@@ -76,7 +76,7 @@ def test_each_language_becomes_an_edition_with_the_same_code_and_outputs(built, 
     assert "We add two numbers." in prose(english) and "两个数相加" not in prose(english)
     assert "两个数相加" in prose(chinese) and "We add" not in prose(chinese)
     assert code(english) == code(chinese)
-    assert code(english)[0][1][0].data["text/plain"] == "3"
+    assert code(english)[1][1][0].data["text/plain"] == "3"
 
 
 def test_links_lead_to_the_neighbours_of_the_same_language(built) -> None:
@@ -84,6 +84,19 @@ def test_links_lead_to_the_neighbours_of_the_same_language(built) -> None:
     assert prose(english).count("[02 A text →](02_text.ipynb)") == 2
     assert prose(text).count("[← 01 One sum](01_sum.ipynb)") == 2
     assert ".ipynb" not in prose(chinese)  # 02 has no Chinese edition yet
+
+
+def test_the_first_cell_is_for_colab_alone(built) -> None:
+    for path in built:
+        source, outputs = code(path)[0]
+        assert source == colab.first_cell(build.REPOSITORY) and outputs == []
+
+
+def test_a_known_address_gives_a_badge(sources, monkeypatch) -> None:
+    monkeypatch.setattr(build, "REPOSITORY", None)
+    assert "Colab" not in build.links(sources[0], sources, "en")
+    monkeypatch.setattr(build, "REPOSITORY", "a/b")
+    assert "/github/a/b/blob/main/notebooks/zh/01_sum.ipynb" in build.links(sources[0], sources, "zh")
 
 
 def test_the_same_bytes_twice_and_a_stale_or_missing_file_is_found(built, sources, tmp_path) -> None:

@@ -1,9 +1,9 @@
 """Build the notebooks from their sources, and the figures from the package.
 
-    python tools/build.py                 all notebooks and figures
-    python tools/build.py 01 03           these notebooks
-    python tools/build.py --figures       the figures alone
-    python tools/build.py --check         build again elsewhere and compare, byte for byte
+    python -m tools.build                 all notebooks and figures
+    python -m tools.build 01 03           these notebooks
+    python -m tools.build --figures       the figures alone
+    python -m tools.build --check         build again elsewhere and compare, byte for byte
 
 A source is MyST Markdown (`notebooks/source/01_query_meets_keys.md`): code cells once, every prose
 cell marked `lang: en` or `lang: zh`. It is executed once, and each language becomes an edition with
@@ -26,7 +26,11 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from tqdm import tqdm
 
+from tools import colab
+from tools.gallery import write_figures
+
 ROOT = Path(__file__).resolve().parent.parent
+REPOSITORY = colab.repository(colab.PYPROJECT.read_text(encoding="utf-8"))
 SOURCES = ROOT / "notebooks" / "source"
 EDITIONS = {"en": Path("."), "zh": Path("zh")}  # language -> folder inside notebooks/
 CELL_SECONDS = 120
@@ -40,8 +44,13 @@ LANGUAGE_INFO = {
 
 
 def read(source: Path) -> NotebookNode:
-    """Return the notebook in `source`; raise ValueError for a prose cell without a known language."""
+    """Return the notebook in `source`, with Colab's first cell before its own code.
+
+    Raises ValueError for a prose cell without a known language.
+    """
     notebook = jupytext.read(source, fmt="md:myst")
+    first = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"), 0)
+    notebook.cells.insert(first, nbformat.v4.new_code_cell(colab.first_cell(REPOSITORY)))
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.metadata.get("lang") not in EDITIONS:
             raise ValueError(
@@ -75,10 +84,9 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     return executed
 
 
-def edition(notebook: NotebookNode, lang: str, before: str, after: str) -> NotebookNode:
-    """Return the `lang` edition of an executed notebook, with links `before` and `after` it."""
+def edition(notebook: NotebookNode, lang: str, links: str) -> NotebookNode:
+    """Return the `lang` edition of an executed notebook, with `links` below its title and at its end."""
     cells = [deepcopy(c) for c in notebook.cells if c.metadata.get("lang", lang) == lang]
-    links = " · ".join(link for link in (before, after) if link)
     if links:
         cells.insert(1, nbformat.v4.new_markdown_cell(links))
         cells.append(nbformat.v4.new_markdown_cell(links))
@@ -111,18 +119,24 @@ def link(source: Path | None, lang: str, arrow: str) -> str:
     return f"[{f'← {text}' if arrow == '←' else f'{text} →'}]({source.stem}.ipynb)"
 
 
+def links(source: Path, sources: list[Path], lang: str) -> str:
+    """Return the links to the previous and the next notebook, and to Colab once its address is known."""
+    here = sources.index(source)
+    before = sources[here - 1] if here else None
+    after = sources[here + 1] if here + 1 < len(sources) else None
+    badge = colab.badge(REPOSITORY, str(Path("notebooks", EDITIONS[lang], f"{source.stem}.ipynb").as_posix()))
+    return " · ".join(filter(None, (link(before, lang, "←"), link(after, lang, "→"), badge)))
+
+
 def build(source: Path, sources: list[Path], target: Path) -> list[Path]:
     """Execute `source` and write its editions below `target`; return the files written."""
     notebook = read(source)
     executed = execute(deepcopy(notebook), ROOT / "notebooks")
-    here = sources.index(source)
-    before = sources[here - 1] if here else None
-    after = sources[here + 1] if here + 1 < len(sources) else None
     written = []
     for lang in languages(notebook):
         path = target / EDITIONS[lang] / f"{source.stem}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        result = edition(executed, lang, link(before, lang, "←"), link(after, lang, "→"))
+        result = edition(executed, lang, links(source, sources, lang))
         path.write_text(nbformat.writes(result) + "\n", encoding="utf-8", newline="\n")
         written.append(path)
     return written
@@ -168,9 +182,6 @@ def select(names: list[str]) -> list[Path]:
 
 def figures(target: Path) -> list[Path]:
     """Draw all figures into `target`; return the files written."""
-    sys.path.insert(0, str(ROOT))
-    from tools.gallery import write_figures
-
     target.mkdir(parents=True, exist_ok=True)
     write_figures(target)
     return sorted(target.iterdir())

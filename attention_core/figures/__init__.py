@@ -1,0 +1,67 @@
+"""Pictures of attention, from arrays and labels.
+
+Each function draws on `ax` the arrays it is given, with tokens as labels, computes nothing
+beyond layout and returns the picture's alt text, made from the same numbers. `draw` makes the
+figure, `save_svg` and `png` store it.
+"""
+
+from attention_core.figures._drawing import OUTPUT, WEIGHTS, K, Q, V, draw, png, save_svg
+from attention_core.figures.charts import (
+    dot_product_angle,
+    hull,
+    saturation,
+    softmax_curve,
+    variance_lines,
+    vectors_plane,
+)
+from attention_core.figures.diagrams import (
+    attention_flow,
+    bahdanau,
+    matrix_vector,
+    multi_head_block,
+    multi_head_sketch,
+    qkv_pipeline,
+)
+from attention_core.figures.maps_and_bars import (
+    embedding_heatmap,
+    head_maps,
+    mask_map,
+    score_bars,
+    scores_heatmap,
+    temperature_bars,
+    waterfall,
+    weight_bars,
+    weights_heatmap,
+)
+
+__all__ = [
+    "OUTPUT",
+    "WEIGHTS",
+    "K",
+    "Q",
+    "V",
+    "attention_flow",
+    "bahdanau",
+    "dot_product_angle",
+    "draw",
+    "embedding_heatmap",
+    "head_maps",
+    "hull",
+    "mask_map",
+    "matrix_vector",
+    "multi_head_block",
+    "multi_head_sketch",
+    "png",
+    "qkv_pipeline",
+    "saturation",
+    "save_svg",
+    "score_bars",
+    "scores_heatmap",
+    "softmax_curve",
+    "temperature_bars",
+    "variance_lines",
+    "vectors_plane",
+    "waterfall",
+    "weight_bars",
+    "weights_heatmap",
+]  # fmt: skip

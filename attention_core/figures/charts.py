@@ -1,0 +1,350 @@
+"""Curves, vectors and angles. Use them through `attention_core.figures`, which has every picture."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Arc
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from attention_core.figures._drawing import (
+    BLOCKED,
+    BODY,
+    INK,
+    NEUTRAL,
+    OUTPUT,
+    QUIET,
+    SMALL,
+    SYMBOL,
+    WEIGHTS,
+    Floats,
+    K,
+    Labels,
+    Point,
+    Q,
+    V,
+    agree,
+    array,
+    dot_product,
+    numbers,
+    sized,
+    sized_by_content,
+    spread,
+    text_width,
+    three_digits,
+    vector,
+    width_of,
+)
+from attention_core.figures._shapes import (
+    Box,
+    apart,
+    arrow,
+    bars,
+    line,
+    on_white,
+    page,
+    rectangle,
+    tint,
+    write,
+)
+
+
+@sized(3.4, 2.6)
+def softmax_curve(ax: Axes, scores: Any, exponentials: Any, weights: Any, tokens: Labels) -> str:
+    """Draw eˣ with the scores marked on it, and beside it the weights they give."""
+    s, e, w = (
+        array(name, x, tokens=tokens)
+        for name, x in (("scores", scores), ("exponentials", exponentials), ("weights", weights))
+    )
+    agree("exponentials", e, "exp(scores)", np.exp(s))
+    agree("weights", w, "exponentials / their sum", e / e.sum())
+    curve = np.linspace(s.min() - 2.2, s.max() + 0.3, 200)
+    ax.plot(curve, np.exp(curve), color=QUIET, linewidth=1.6)
+    ax.set_xlim(curve[0], curve[-1])
+    ax.set_ylim(0, 1.15 * np.exp(curve[-1]))
+    points = sorted({(score, value) for score, value in zip(s, e, strict=True)})
+    ax.vlines([x for x, _ in points], 0, [y for _, y in points], color=QUIET, linewidth=0.8, linestyle=":")
+    ax.plot(*zip(*points, strict=True), "o", color=WEIGHTS, markeredgecolor=INK, markersize=8, zorder=3)
+    gap = 0.2 * ax.get_ylim()[1] / 2.6
+    heights = apart([y + 0.5 * gap for _, y in points], gap)
+    texts = dict(zip(s, numbers(s), strict=True))
+    said = []
+    for (score, value), y in zip(points, heights, strict=True):
+        here = [token for token, x in zip(tokens, s, strict=True) if x == score]
+        who = here[0] if len(here) == 1 else f"{len(here)} ×"
+        text = f"{who}  exp({texts[score]}) = {numbers([value])[0]}"
+        write(ax, score - 0.05 * np.ptp(curve) / 3.4, y, text, ha="right", va="bottom")
+        said.append(f"exp({texts[score]}) = {numbers([value])[0]} for {', '.join(here)}")
+    ax.locator_params(nbins=5)
+    write(ax, curve[-1], np.exp(curve[-1]) * 1.02, "$e^{x}$", SYMBOL, ha="right", va="bottom", math=True)
+    _weights_beside(ax, w, tokens)
+    return f"The curve of exp, with {'; '.join(said)}. Divided by their sum: {spread(numbers(w), tokens)}."
+
+
+def _weights_beside(ax: Axes, weights: Floats, tokens: Labels) -> None:
+    """Draw weight bars to the right of a chart that is 3.4 by 2.6 inches."""
+    step = 0.56
+    panel = ax.inset_axes((1 + 0.5 / 3.4, 0, step * len(tokens) / 3.4, 1))
+    page(panel)
+    bars(panel, 0, 0, weights, tokens, WEIGHTS, step=step, tall=2.2)
+    panel.set_xlim(0, step * len(tokens))
+    panel.set_ylim(0, 2.6)
+
+
+@sized_by_content
+def dot_product_angle(ax: Axes, q: Any, k: Any, products: Any, angles: Any, query: str, keys: Labels) -> str:
+    """Draw up to three keys at their true lengths and their true angles (degrees) to the query.
+
+    The thick band is a key's shadow on the query: q·k is the length of the shadow times that of q.
+    """
+    if len(keys) > 3:
+        raise ValueError(f"keys must be at most 3, or their angles cannot be read, got {len(keys)}")
+    q = array("q", q, d_k=width_of(q))
+    k = array("k", k, keys=keys, d_k=len(q))
+    p, a = array("products", products, keys=keys), array("angles", angles, keys=keys)
+    q_length, k_lengths = float(np.linalg.norm(q)), np.linalg.norm(k, axis=1)
+    agree("products", p, "|q| |k| cos(angles)", q_length * k_lengths * np.cos(np.radians(a)))
+    page(ax)
+    directions = np.stack([np.cos(np.radians(a)), np.sin(np.radians(a))], axis=1)
+    tips = k_lengths[:, None] * directions
+    across = max(q_length, tips[:, 0].max()) - min(0.0, tips[:, 0].min())
+    inch = min(2.2 / max(k_lengths.max(), 1e-9), 3.2 / max(across, 1e-9))
+    q_tip, tips = q_length * inch, tips * inch
+    _angles(ax, q_tip, tips, a)
+    write(ax, q_tip + 0.1, 0, f"q({query})", BODY, ha="left")
+    for tip, angle, key in zip(tips, a, keys, strict=True):
+        arrow(ax, (0, 0), (tip[0], tip[1]), K, line=2.4)
+        _at_tip(ax, tip, angle, f"k({key})")
+    names = [f"q({query})", *(f"k({key})" for key in keys)]
+    left = max(q_tip, *tips[:, 0]) + max(text_width(name, BODY) for name in names) + 0.6
+    for i, key in enumerate(keys):
+        _product(ax, left, 2.0 - i * 1.1, q, k[i], p, i, f"q({query}) · k({key})")
+    said = [
+        f"k({key}) {vector(k[i])} stands at {_degrees(a[i])} to it, and q·k = {numbers(p)[i]}"
+        for i, key in enumerate(keys)
+    ]
+    return f"q({query}) = {vector(q)}. {'. '.join(said)}."
+
+
+def _angles(ax: Axes, q_tip: float, tips: Floats, angles: Floats) -> None:
+    """Draw the query, the shadow of each key on it, and an arc for each angle."""
+    for rank, i in enumerate(np.argsort(angles)):
+        x, y = tips[i]
+        if abs(x) > 1e-9:
+            rectangle(ax, Box(min(0, x), -0.14, max(0, x), -0.04), NEUTRAL)
+            line(ax, (x, y), (x, 0), width=0.9, dashed=True)
+        radius = 0.34 + 0.5 * rank
+        ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=0, theta2=angles[i], color=QUIET))
+        on_white(write(ax, radius + 0.08, 0.09, _degrees(angles[i]), SMALL, ha="left", va="bottom"))
+    arrow(ax, (0, 0), (q_tip, 0), Q, line=2.4)
+
+
+def _at_tip(ax: Axes, tip: Floats, angle: float, name: str) -> None:
+    """Write a key's name beyond the tip of its arrow, or below it where the arrow is level."""
+    if angle < 12 or angle > 168:
+        write(ax, tip[0], -0.2, name, BODY, va="top")
+        return
+    away = 0.14 * tip / np.hypot(*tip)
+    side: Literal["left", "center", "right"] = "center"
+    if not 75 < angle < 105:
+        side = "left" if angle < 90 else "right"
+    write(ax, tip[0] + away[0], tip[1] + away[1], name, BODY, ha=side)
+
+
+def _product(ax: Axes, left: float, y: float, q: Floats, k: Floats, p: Floats, i: int, name: str) -> None:
+    """Write one dot product term by term, with a bar as long as its value."""
+    inch = 1.8 / ((max(p.max(), 0.0) - min(p.min(), 0.0)) or 1.0)
+    write(ax, left, y, name, BODY, ha="left")
+    write(ax, left, y - 0.24, f"= {dot_product(q, k)}", SMALL, ha="left", color=QUIET)
+    base = left - min(p.min(), 0.0) * inch
+    end = base + p[i] * inch
+    rectangle(ax, Box(min(base, end), y - 0.62, max(base, end), y - 0.42), NEUTRAL)
+    line(ax, (base, y - 0.66), (base, y - 0.38), width=1.0)
+    write(ax, max(base, end) + 0.08, y - 0.52, numbers(p)[i], BODY, ha="left")
+
+
+def _degrees(angle: float) -> str:
+    return f"{angle:.1f}°".replace(".0°", "°")
+
+
+@sized(4.2, 3.2)
+def vectors_plane(ax: Axes, q: Any, k: Any, queries: Labels, keys: Labels) -> str:
+    """Draw queries (thick) and keys (thin) as arrows in the plane."""
+    q, k = array("q", q, queries=queries, dims=2), array("k", k, keys=keys, dims=2)
+    _plane(ax, np.concatenate([q, k, np.zeros((1, 2))]))
+    ax.axhline(0, color=BLOCKED, linewidth=0.8, zorder=0.9)
+    ax.axvline(0, color=BLOCKED, linewidth=0.8, zorder=0.9)
+    for vectors, color, width in ((q, Q, 3.4), (k, K, 1.6)):
+        for x, y in vectors:
+            arrow(ax, (0, 0), (x, y), color, line=width)
+    for tip, label in _at_one_point([*q, *k], [*queries, *keys]).items():
+        _beside(ax, tip, tip, label)
+    said = [f"{name} {vector(x)}" for name, x in zip([*queries, *keys], [*q, *k], strict=True)]
+    return f"Arrows from the origin: {', '.join(said)}."
+
+
+@sized(4.2, 3.2)
+def hull(ax: Axes, values: Any, output: Any, keys: Labels, queries: Labels) -> str:
+    """Draw the values as points, the region between them, and the outputs inside it."""
+    v, z = array("values", values, keys=keys, dims=2), array("output", output, queries=queries, dims=2)
+    _plane(ax, v)
+    corners = np.array(_convex_hull([(float(x), float(y)) for x, y in v]))
+    ax.fill(*corners.T, facecolor=tint(V, 0.15), edgecolor=V, linewidth=1.6)
+    ax.plot(*v.T, "s", color=V, markeredgecolor=INK, markersize=9, zorder=3)
+    ax.plot(*z.T, "o", color=OUTPUT, markeredgecolor=INK, markersize=9, zorder=4)
+    flat = _across(corners) if len(corners) == 2 else None
+    for (x, y), label in _at_one_point(list(v), keys).items():
+        _beside(ax, (x, y), flat or (x - v[:, 0].mean(), y - v[:, 1].mean()), label)
+    _outputs_at_the_side(ax, v, z, queries)
+    points = [f"{key} {_point(point)}" for key, point in zip(keys, v, strict=True)]
+    outputs = [f"{query} {_point(point)}" for query, point in zip(queries, z, strict=True)]
+    return f"The values {', '.join(points)} and the region they span; the outputs {', '.join(outputs)}."
+
+
+def _outputs_at_the_side(ax: Axes, v: Floats, z: Floats, queries: Labels) -> None:
+    """Name the outputs outside the axes, on the side where fewer values are in the way."""
+    inch = _inch(ax)
+    near = np.abs(v[None, :, 1] - z[:, None, 1]) < 0.15 * inch
+    on_right, on_left = ((near & (sign * (v[None, :, 0] - z[:, None, 0]) > 0)).sum() for sign in (1, -1))
+    right = on_right <= on_left
+    if not right:
+        ax.yaxis.tick_right()
+        ax.spines["left"].set_visible(False)
+        ax.spines["right"].set_visible(True)
+    edge = ax.get_xlim()[1] + 0.25 * inch if right else ax.get_xlim()[0] - 0.25 * inch
+    over = 0.4 * inch if min(on_right, on_left) else 0.0  # the line must pass over a value
+    texts = [f"{name}  {_point(point)}" for name, point in zip(queries, z, strict=True)]
+    for (x, y), height, text in zip(z, apart([y + over for _, y in z], 0.24 * inch), texts, strict=True):
+        ax.plot([x, edge], [y, height], color=QUIET, linewidth=0.8, clip_on=False)
+        write(ax, edge + (0.06 if right else -0.06) * inch, height, text, ha="left" if right else "right")
+
+
+def _across(line: Floats) -> Point:
+    """Return the direction at a right angle to a line, downwards where it can be."""
+    (x0, y0), (x1, y1) = line
+    return (y1 - y0, x0 - x1) if x1 > x0 else (y0 - y1, x1 - x0)
+
+
+def _beside(ax: Axes, point: Point, direction: Point, label: str) -> None:
+    """Write a label next to a point, on the side that `direction` names."""
+    (x, y), (dx, dy), inch = point, direction, _inch(ax)
+    length = np.hypot(dx, dy)
+    if length < 1e-9:
+        (dx, dy), length = (0.0, 1.0), 1.0
+    ha: Literal["left", "center", "right"]
+    va: Literal["top", "center", "bottom"]
+    ha = "left" if dx > 0.4 * length else "right" if dx < -0.4 * length else "center"
+    va = "bottom" if dy > 0.4 * length else "top" if dy < -0.4 * length else "center"
+    on_white(write(ax, x + 0.12 * inch * dx / length, y + 0.12 * inch * dy / length, label, ha=ha, va=va))
+
+
+@sized(5.6, 3.2)
+def variance_lines(ax: Axes, d_k: Sequence[int], unscaled: Any, scaled: Any) -> str:
+    """Draw the measured variance of q·k against d_k, and of q·k/√d_k; the lines are the theory."""
+    raw, divided = array("unscaled", unscaled, d_k=len(d_k)), array("scaled", scaled, d_k=len(d_k))
+    if min(raw.min(), divided.min()) <= 0:
+        raise ValueError(f"variances must be positive, got {min(raw.min(), divided.min()):g}")
+    _log_axes(ax, d_k)
+    ax.set_yscale("log")
+    ax.set_ylim(0.4, 2.2 * max(d_k))
+    for y, marks, color, marker, name in (
+        (list(d_k), raw, K, "o", r"$\mathrm{Var}(q\cdot k)=d_k$"),
+        ([1] * len(d_k), divided, Q, "s", r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})=1$"),
+    ):
+        ax.plot(d_k, y, color=color, linewidth=1.2)
+        ax.plot(d_k, marks, marker, color=color, markeredgecolor=INK, markersize=7)
+        ax.annotate(name, (d_k[-1], y[-1]), (14, 0), textcoords="offset points", va="center",
+                    fontsize=SYMBOL, parse_math=True)  # fmt: skip
+        for x, value in zip(d_k, marks, strict=True):
+            _near(ax, x, value, three_digits(value))
+    ticks = [10**i for i in range(len(str(max(d_k))))]
+    ax.set_yticks(ticks, map(str, ticks))
+    ax.yaxis.set_minor_locator(NullLocator())
+    pairs = zip(d_k, map(three_digits, raw), map(three_digits, divided), strict=True)
+    said = [f"{a} and {b} at d_k = {d}" for d, a, b in pairs]
+    return f"Measured variance of q·k and of q·k/√d_k: {', '.join(said)}. The lines are d_k and 1."
+
+
+@sized(5.6, 3.2)
+def saturation(ax: Axes, d_k: Sequence[int], largest_weight: Any, gradient: Any) -> str:
+    """Draw the largest weight and the size of the softmax gradient against d_k."""
+    largest, size = (
+        array("largest_weight", largest_weight, d_k=len(d_k)),
+        array("gradient", gradient, d_k=len(d_k)),
+    )
+    _log_axes(ax, d_k)
+    ax.set_ylim(0, 1.1 * max(1.0, largest.max(), size.max()))
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    names = (r"$\max\,w$", r"$\Vert\partial w/\partial s\Vert$")
+    heights = apart([largest[-1], size[-1]], 0.1)
+    lines = zip((largest, size), (size, largest), (WEIGHTS, QUIET), "os", names, heights, strict=True)
+    for y, others, color, marker, name, height in lines:
+        ax.plot(d_k, y, "-", marker=marker, color=color, markeredgecolor=INK, markersize=7, clip_on=False)
+        ax.annotate(name, (d_k[-1], height), (12, 0), textcoords="offset points", va="center",
+                    fontsize=SYMBOL, parse_math=True, annotation_clip=False)  # fmt: skip
+        for x, value, other in zip(d_k, y, others, strict=True):
+            _near(ax, x, value, f"{value:.2f}", below=0 < other - value < 0.12)
+    said = [f"{a:.2f} and {b:.2f} at d_k = {d}" for d, a, b in zip(d_k, largest, size, strict=True)]
+    return f"Largest weight and gradient size: {', '.join(said)}."
+
+
+def _near(ax: Axes, x: float, y: float, text: str, *, below: bool = False) -> None:
+    """Write `text` above a mark, or below it where another mark is close above."""
+    ax.annotate(text, (x, y), (0, -6 if below else 6), textcoords="offset points", ha="center",
+                va="top" if below else "bottom", fontsize=SMALL)  # fmt: skip
+
+
+def _log_axes(ax: Axes, d_k: Sequence[int]) -> None:
+    ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_locator(FixedLocator(list(d_k)))
+    ax.set_xticks(list(d_k), [str(d) for d in d_k])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("$d_k$", fontsize=SYMBOL, parse_math=True)
+
+
+def _plane(ax: Axes, points: Floats) -> None:
+    """Square units and limits around `points`, as large as the axes allow."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    pad = 0.18 * (float((high - low).max()) or 1.0)
+    ax.set_aspect("equal")
+    ax.set_xlim(low[0] - pad, high[0] + pad)
+    ax.set_ylim(low[1] - pad, high[1] + pad)
+    ax.locator_params(nbins=6, steps=[1, 2, 5, 10])
+
+
+def _inch(ax: Axes) -> float:
+    """Return how many data units of a plane one inch is."""
+    ax.apply_aspect()
+    return float(np.ptp(ax.get_xlim()) / ax.get_window_extent().width * ax.figure.dpi)
+
+
+def _at_one_point(points: Sequence[Any], names: Labels) -> dict[Point, str]:
+    """Join the names of equal points, so that they are not written over each other."""
+    joined: dict[Point, str] = {}
+    for (x, y), name in zip(points, names, strict=True):
+        at = (float(x), float(y))
+        joined[at] = f"{joined[at]}, {name}" if at in joined else name
+    return joined
+
+
+def _point(point: Any) -> str:
+    return f"({', '.join(numbers(point))})"
+
+
+def _convex_hull(points: list[Point]) -> list[Point]:
+    """Return the corners in order (Andrew's monotone chain)."""
+    ordered = sorted(set(points))
+    return _chain(ordered) + _chain(ordered[::-1]) if len(ordered) > 2 else ordered
+
+
+def _chain(points: list[Point]) -> list[Point]:
+    chain: list[Point] = []
+    for x, y in points:
+        while len(chain) > 1:
+            (ax, ay), (bx, by) = chain[-2:]
+            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
+                break
+            chain.pop()
+        chain.append((x, y))
+    return chain[:-1]

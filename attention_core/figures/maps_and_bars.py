@@ -1,0 +1,230 @@
+"""Heat maps and bars: one cell or one bar for each number."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from attention_core.figures._drawing import (
+    BODY,
+    CELL,
+    INK,
+    NEUTRAL,
+    OUTPUT,
+    RULE,
+    SMALL,
+    WEIGHTS,
+    Floats,
+    K,
+    Labels,
+    Q,
+    Shade,
+    V,
+    agree,
+    array,
+    counted,
+    numbers,
+    product,
+    rows,
+    sized_by_content,
+    spread,
+    text_width,
+)
+from attention_core.figures._shapes import (
+    Box,
+    bars,
+    cell_width,
+    cells,
+    column_labels,
+    labels_height,
+    line,
+    page,
+    rectangle,
+    shade,
+    tint,
+    weight_shade,
+    write,
+)
+
+
+@sized_by_content
+def embedding_heatmap(ax: Axes, embeddings: Any, tokens: Labels, features: Labels) -> str:
+    """Draw one row per token, one column per feature."""
+    x = array("embeddings", embeddings, tokens=tokens, features=features)
+    page(ax)
+    _table(ax, x, tokens, features, shade(NEUTRAL, x))
+    return f"Embeddings, {counted(len(tokens))} tokens by {counted(len(features))} features. " + rows(
+        x, tokens, features
+    )
+
+
+@sized_by_content
+def weights_heatmap(ax: Axes, weights: Any, queries: Labels, keys: Labels) -> str:
+    """Draw attention weights: one row per query, one column per key."""
+    x = array("weights", weights, queries=queries, keys=keys)
+    page(ax)
+    _sides(ax, _table(ax, x, queries, keys, weight_shade))
+    return f"Weights, {_queries_by_keys(queries, keys)}. {rows(x, queries, keys)}"
+
+
+@sized_by_content
+def scores_heatmap(ax: Axes, scores: Any, queries: Labels, keys: Labels) -> str:
+    """Draw scores, before or after the mask: a blocked one is −∞ on a hatched cell."""
+    x = array("scores", scores, finite=False, queries=queries, keys=keys)
+    page(ax)
+    _sides(ax, _table(ax, x, queries, keys, shade(NEUTRAL, x)))
+    return f"Scores, {_queries_by_keys(queries, keys)}. {rows(x, queries, keys)}"
+
+
+@sized_by_content
+def mask_map(ax: Axes, mask: Any, queries: Labels, keys: Labels) -> str:
+    """Draw a boolean mask: a dot where the query may attend to the key, hatching where not."""
+    if np.asarray(mask).dtype != np.bool_:
+        raise ValueError(f"mask must be boolean, True = may attend, got {np.asarray(mask).dtype}")
+    x = array("mask", mask, queries=queries, keys=keys)
+    page(ax)
+    texts = ["●" if allowed else "" for allowed in x.ravel()]
+    table = _table(ax, np.where(x > 0, 0.0, -np.inf), queries, keys, lambda _: tint(WEIGHTS, 0.35), texts)
+    _sides(ax, table)
+    lines = [
+        f"{query} may attend to {_listed([key for key, allowed in zip(keys, row, strict=True) if allowed])}."
+        for query, row in zip(queries, x, strict=True)
+    ]
+    return f"Mask, {_queries_by_keys(queries, keys)}. {' '.join(lines)}"
+
+
+@sized_by_content
+def head_maps(ax: Axes, weights: Any, queries: Labels, keys: Labels, heads: Labels) -> str:
+    """Draw each head's weights as a small map; the area of a square is its weight."""
+    x = array("weights", weights, heads=heads, queries=queries, keys=keys)
+    page(ax)
+    side, across = 0.26, 4
+    label = max(map(text_width, queries)) + 0.15
+    head_room = 0.45 + labels_height(keys, side)
+    for h, (name, one) in enumerate(zip(heads, x, strict=True)):
+        left = (h % across) * (len(keys) * side + label + 0.25)
+        top = -(h // across) * (len(queries) * side + head_room + 0.25)
+        _small_map(ax, left, top, one, queries, keys, side)
+        write(ax, left + len(keys) * side / 2, top + head_room - 0.05, name, BODY, va="top")
+    return "Weights of each head. " + " ".join(
+        f"{name}: {rows(one, queries, keys)}" for name, one in zip(heads, x, strict=True)
+    )
+
+
+def _table(ax: Axes, x: Floats, left: Labels, above: Labels, fill: Shade, texts: Labels | None = None) -> Box:
+    """Draw a matrix with a label for each row and column."""
+    widest = max(map(text_width, above))
+    width = max(cell_width(x), widest + 0.16 if widest <= 0.75 else 0.0)
+    box = cells(ax, 0, 0, x, fill, RULE, width=width, height=CELL, texts=texts)
+    for i, name in enumerate(left):
+        write(ax, -0.12, -(i + 0.5) * CELL, name, SMALL, ha="right")
+    column_labels(ax, [(j + 0.5) * width for j in range(len(above))], 0.12, above, width, below=False)
+    return box
+
+
+def _sides(ax: Axes, table: Box) -> None:
+    """Colour the query side and the key side, and name them."""
+    rectangle(ax, Box(table.left - 0.07, table.bottom, table.left - 0.03, table.top), Q)
+    rectangle(ax, Box(table.left, table.top + 0.03, table.right, table.top + 0.07), K)
+    write(ax, table.left - 0.05, table.bottom - 0.08, "q", BODY, va="top")
+    write(ax, table.right + 0.08, table.top + 0.05, "k", BODY, ha="left")
+
+
+def _small_map(
+    ax: Axes, left: float, top: float, x: Floats, queries: Labels, keys: Labels, side: float
+) -> None:
+    for (i, j), weight in np.ndenumerate(x):
+        cell = Box(left + j * side, top - (i + 1) * side, left + (j + 1) * side, top - i * side)
+        rectangle(ax, cell, "#FFFFFF", RULE)
+        half = 0.5 * (side - 0.04) * np.sqrt(min(max(weight, 0.0), 1.0))
+        rectangle(ax, Box(cell.x - half, cell.y - half, cell.x + half, cell.y + half), weight_shade(0.75))
+    for i, name in enumerate(queries):
+        write(ax, left - 0.07, top - (i + 0.5) * side, name, SMALL, ha="right")
+    centres = [left + (j + 0.5) * side for j in range(len(keys))]
+    column_labels(ax, centres, top + 0.07, keys, side, below=False)
+
+
+def _queries_by_keys(queries: Labels, keys: Labels) -> str:
+    return f"{counted(len(queries))} queries by {counted(len(keys))} keys"
+
+
+def _listed(names: Labels) -> str:
+    return ", ".join(names) or "nothing"
+
+
+# --- bars -------------------------------------------------------------------------------------
+
+
+@sized_by_content
+def score_bars(ax: Axes, scores: Any, tokens: Labels, query: str) -> str:
+    """Draw the scores of one query, a bar for each key."""
+    x = array("scores", scores, finite=False, tokens=tokens)
+    page(ax)
+    box = bars(ax, 0, 0, x, tokens, NEUTRAL)
+    write(ax, box.left, box.top + 0.4, f"scores({query})", BODY, ha="left")
+    return f"Scores of {query}: {spread(numbers(x), tokens)}."
+
+
+@sized_by_content
+def weight_bars(ax: Axes, weights: Any, tokens: Labels, query: str) -> str:
+    """Draw the weights of one query, a bar for each key; the dashed line is equal shares."""
+    x = array("weights", weights, tokens=tokens)
+    page(ax)
+    top = max(x.max(), 1 / len(tokens))
+    box = bars(ax, 0, 0, x, tokens, WEIGHTS, top=top)
+    share = box.top / top / len(tokens)
+    line(ax, (box.left, share), (box.right, share), width=1.0, dashed=True)
+    write(ax, box.right + 0.06, share, f"1/{len(tokens)}", BODY, ha="left")
+    write(ax, box.left, box.top + 0.4, f"weights({query})", BODY, ha="left")
+    return f"Weights of {query}: {spread(numbers(x), tokens)}. Equal shares would be 1/{len(tokens)}."
+
+
+@sized_by_content
+def temperature_bars(ax: Axes, weights: Any, temperatures: Sequence[float], tokens: Labels) -> str:
+    """Draw the weights that the same scores give at several temperatures."""
+    names = [f"T = {t:g}" for t in temperatures]
+    x = array("weights", weights, temperatures=names, tokens=tokens)
+    page(ax)
+    step, across = 0.46, max(1, int(9 / (0.46 * len(tokens) + 0.4)))
+    for i, (name, row) in enumerate(zip(names, x, strict=True)):
+        left = (i % across) * (len(tokens) * step + 0.4)
+        base = -(i // across) * (1.6 + 0.85 + labels_height(tokens, step))
+        box = bars(ax, left, base, row, tokens, WEIGHTS, step=step, tall=1.6, top=x.max())
+        write(ax, box.x, box.top + 0.35, name, BODY)
+    lines = [f"{name}: {spread(numbers(row), tokens)}." for name, row in zip(names, x, strict=True)]
+    return "Weights of the same scores at each temperature. " + " ".join(lines)
+
+
+@sized_by_content
+def waterfall(
+    ax: Axes, weights: Any, values: Any, terms: Any, total: float, tokens: Labels, output: str
+) -> str:
+    """Draw how one number of the output adds up: each term is weight × value."""
+    w, v, t = (
+        array(name, x, tokens=tokens)
+        for name, x in (("weights", weights), ("values", values), ("terms", terms))
+    )
+    agree("terms", t, "weights * values", w * v)
+    agree("total", total, "the sum of terms", t.sum())
+    page(ax)
+    ends = np.concatenate([[0.0], np.cumsum(t)])
+    inch = 2.4 / (ends.max() - ends.min() or 1.0)
+    step, half, floor = 1.0, 0.3, ends.min() * inch - 0.1
+    texts = numbers([*t, total])
+    for i, (start, end) in enumerate(zip(ends[:-1] * inch, ends[1:] * inch, strict=True)):
+        x = i * step
+        rectangle(ax, Box(x - half, min(start, end), x + half, max(start, end)), V, INK)
+        line(ax, (x + half, end), (x + step - half, end), width=0.8)
+        write(ax, x, max(start, end) + 0.05, texts[i], va="bottom")
+    x, end = len(t) * step, ends[-1] * inch
+    rectangle(ax, Box(x - half, min(0, end), x + half, max(0, end)), OUTPUT, INK, hatch="//")
+    write(ax, x, max(0, end) + 0.05, texts[-1], va="bottom")
+    line(ax, (-step / 2, 0), (x + step / 2, 0), width=1.0)
+    products = [product(a, " × ", b) for a, b in zip(numbers(w), numbers(v), strict=True)]
+    centres = [i * step for i in range(len(t) + 1)]
+    column_labels(ax, centres, floor, [*tokens, output], 0.96 * step, below=True)
+    below = floor - labels_height([*tokens, output], 0.96 * step) - 0.08
+    column_labels(ax, centres[:-1], below, products, 0.96 * step, below=True)
+    said = [f"{token} {p} = {r}" for token, p, r in zip(tokens, products, texts, strict=False)]
+    return f"{output} adds up from zero: {', '.join(said)}; together {texts[-1]}."
