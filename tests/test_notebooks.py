@@ -130,7 +130,8 @@ def test_rhythm(path: Path) -> None:
 
 
 def test_rhythm_can_fail() -> None:
-    cells = [nbformat.v4.new_code_cell("x\n" * 20), *[nbformat.v4.new_markdown_cell("word " * 60)] * 2]
+    prose = [nbformat.v4.new_markdown_cell("word " * 60) for _ in range(2)]
+    cells = [nbformat.v4.new_code_cell("x\n" * 20), *prose]
     assert len(off_beat(nbformat.v4.new_notebook(cells=cells))) == 6
 
 
@@ -195,12 +196,13 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     """Return `notebook` with the folded solution written into each exercise."""
     result = deepcopy(notebook)
     for here, cell in enumerate(result.cells):
-        if cell.cell_type == "code" and ANSWER.search(cell.source):
-            after = "\n".join(c.source for c in result.cells[here + 1 :] if c.cell_type == "markdown")
-            solution = SOLUTION.search(after)
+        answer = ANSWER.search(cell.source) if cell.cell_type == "code" else None
+        if answer is not None:
+            prose = "\n".join(c.source for c in result.cells[here + 1 :] if c.cell_type == "markdown")
+            solution = SOLUTION.search(prose)
             assert solution is not None, f"no folded solution after {cell.source[:60]!r}"
-            code = solution[1].rstrip("\n")
-            cell.source = ANSWER.sub(lambda _, code=code: code, cell.source)
+            before, after = cell.source[: answer.start()], cell.source[answer.end() :]
+            cell.source = before + solution[1].rstrip("\n") + after
     return result
 
 

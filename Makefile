@@ -1,0 +1,65 @@
+# `make` alone lists the commands. Written for GNU make 3.81 (macOS) and newer.
+# PYTHON: the Python 3.11 or newer to start from. LAB_ARGS: more arguments for JupyterLab.
+
+PYTHON ?= python3
+LAB_ARGS ?=
+NAMES ?=
+
+VENV := $(if $(LOWEST),.venv-lowest,.venv)
+ifeq ($(OS),Windows_NT)
+RUN := $(VENV)/Scripts/python.exe
+else
+RUN := $(VENV)/bin/python
+endif
+
+# Empty files whose dates say what has been installed, and when.
+LAB_READY := $(VENV)/.lab-ready
+TEST_READY := $(VENV)/.test-ready
+INPUTS := pyproject.toml constraints.txt tools/install.py
+
+# JupyterLab refuses to run as root, the usual user in a container, unless it is told to.
+ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+
+INSTALL = $(PYTHON) -m tools.install $(if $(LOWEST),--lowest) $(VENV)
+define CHECK_PYTHON
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "This needs Python 3.11 or newer, and '$(PYTHON)' is not (or is missing)."; \
+	echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; \
+	exit 1; }
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test notebooks figures bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--no-browser)
+	@echo "Opening JupyterLab on the first notebook. Stop it with Ctrl+C."
+	@$(RUN) -m jupyterlab --ServerApp.root_dir=. $(ALLOW_ROOT) $(LAB_ARGS) notebooks/00_start_here.ipynb
+
+test: $(TEST_READY) ## set up .venv and run every check (the oldest versions allowed: LOWEST=1)
+	@$(RUN) -m tools.run_checks
+
+notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (some: NAMES="01 03")
+	@$(RUN) -m tools.build $(NAMES)
+
+figures: $(TEST_READY) ## draw the figures alone
+	@$(RUN) -m tools.build --figures
+
+bench: $(TEST_READY) ## measure the kernels' speed
+	@$(RUN) -m pytest tests/benchmarks --benchmark-enable --benchmark-only
+
+clean: ## remove .venv and every other leftover
+	rm -rf .venv .venv-lowest build *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find attention_core notebooks tests tools -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+
+$(LAB_READY): $(INPUTS)
+	$(CHECK_PYTHON)
+	@$(INSTALL) lab torch
+	@touch $@
+
+$(TEST_READY): $(INPUTS)
+	$(CHECK_PYTHON)
+	@$(INSTALL) lab torch test
+	@touch $(LAB_READY) $@

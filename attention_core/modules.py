@@ -1,0 +1,122 @@
+"""The torch modules of the course: the kernels, with parameters that can be trained."""
+
+from typing import Self
+
+from torch import Tensor, nn
+
+from attention_core import _checks
+from attention_core.attention import Attention, attend
+from attention_core.heads import merge_heads, split_heads
+
+
+class MultiHeadAttention(nn.Module):
+    """Attend in n_heads smaller spaces at once, with projections that are learned.
+
+    Formula: output = Concat(head_1, ..., head_h) w_o + b_o,
+    head_i = attend(query w_q + b_q, key w_k + b_k, value w_v + b_v)_i, with d_k = d_model / n_heads.
+    Shapes: query (batch..., n_q, d_model), key and value (batch..., n_k, d_model) -> output
+    (batch..., n_q, d_model) and, for each head, scores, masked_scores and weights
+    (batch..., n_heads, n_q, n_k). Dtype: that of the parameters, kept.
+
+    `module(x)` is self-attention: without `key` the queries are the keys, and without `value` the
+    keys are the values. `mask` is boolean, True = may attend: (n_q, n_k) for all, or one that has
+    every axis of the scores, the axis of the heads too: (batch..., n_heads or 1, n_q, n_k). A mask
+    (batch, n_q, n_k) is refused, because its batch would be taken for the heads; write mask[:, None].
+    `dropout` is the share of weights set to 0 in training, before they meet the values; the weights
+    returned are those before it. `w_q`, `w_k`, `w_v` and `w_o` are `nn.Linear`, which holds the
+    transpose: the formula's w_q is `w_q.weight.T`, its b_q is `w_q.bias` (none with bias=False).
+
+    Raises TypeError for numbers of the wrong kind, arrays that are not torch's, or another dtype or
+    device than the parameters'; ValueError when n_heads does not divide d_model, dropout is not
+    between 0 and 1, the last axis is not d_model, or shapes do not fit.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2; dropout on the weights
+    as in torch.nn.MultiheadAttention.
+
+    >>> import torch
+    >>> heads = MultiHeadAttention(d_model=4, n_heads=2)(torch.ones(3, 4))
+    >>> heads.output.shape, heads.weights.shape
+    (torch.Size([3, 4]), torch.Size([2, 3, 3]))
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True, dropout: float = 0.0) -> None:
+        super().__init__()
+        _checks.positive_int("d_model", d_model)
+        _checks.divides(n_heads, d_model)
+        _checks.share("dropout", dropout)
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+    ) -> Attention:
+        """Return every step, head by head, and the output of all heads together."""
+        key = query if key is None else key
+        value = key if value is None else value
+        xp = _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
+        _checks.last_axis("d_model", self.d_model, query=query, key=key, value=value)
+        q = split_heads(self.w_q(query), self.n_heads)  # (batch..., n_heads, n_q, d_k)
+        k = split_heads(self.w_k(key), self.n_heads)  # (batch..., n_heads, n_k, d_k)
+        v = split_heads(self.w_v(value), self.n_heads)  # (batch..., n_heads, n_k, d_k)
+        if mask is not None:
+            _checks.heads_mask(mask, q, k, xp)
+        heads = attend(q, k, v, mask=mask, dropout=self.dropout)  # nn.Dropout acts in training alone
+        return heads._replace(output=self.w_o(merge_heads(heads.output)))  # (batch..., n_q, d_model)
+
+    @classmethod
+    def from_torch(cls, mha: nn.MultiheadAttention) -> Self:
+        """Return a module with a copy of the parameters of torch's own, and so the same results.
+
+        Dtype, device, dropout and training mode are copied too. Three things stay different: our axes
+        are always (batch..., n, d_model), whatever `batch_first` says; in our masks True = may attend,
+        where in `attn_mask` and `key_padding_mask` True = blocked; and a query that may attend to
+        nothing gets weights 0, where torch's own may give NaN.
+
+        Raises TypeError when `mha` is not a `torch.nn.MultiheadAttention`; ValueError when it has
+        what ours has not: bias_k and bias_v, add_zero_attn, a kdim or vdim that is not embed_dim.
+
+        >>> import torch
+        >>> theirs = nn.MultiheadAttention(4, num_heads=2, batch_first=True)
+        >>> ours, x = MultiHeadAttention.from_torch(theirs), torch.eye(4)
+        >>> torch.allclose(ours(x).output, theirs(x, x, x)[0], atol=1e-6)
+        True
+        """
+        _refuse_what_ours_has_not(mha)
+        ours = cls(mha.embed_dim, mha.num_heads, bias=mha.in_proj_bias is not None, dropout=mha.dropout)
+        ours.to(mha.in_proj_weight).train(mha.training)
+        ours.load_state_dict(_torch_parameters(mha))
+        return ours
+
+
+def _refuse_what_ours_has_not(mha: nn.MultiheadAttention) -> None:
+    """Raise unless every parameter and option of `mha` has its place in MultiHeadAttention."""
+    if not isinstance(mha, nn.MultiheadAttention):
+        raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
+    _checks.equal_sizes(
+        "queries, keys and values must have one size", embed_dim=mha.embed_dim, kdim=mha.kdim, vdim=mha.vdim
+    )
+    if mha.bias_k is not None:
+        raise ValueError("MultiHeadAttention has no bias_k and bias_v, got a module with add_bias_kv=True")
+    if mha.add_zero_attn:
+        raise ValueError("MultiHeadAttention adds no key of zeros, got a module with add_zero_attn=True")
+
+
+def _torch_parameters(mha: nn.MultiheadAttention) -> dict[str, Tensor]:
+    """Return the parameters of `mha` under our names; torch keeps w_q, w_k and w_v in one matrix."""
+    names = ("w_q", "w_k", "w_v")
+    found = {f"{name}.weight": w for name, w in zip(names, mha.in_proj_weight.chunk(3), strict=True)}
+    found["w_o.weight"] = mha.out_proj.weight
+    if mha.in_proj_bias is not None:
+        found |= {f"{name}.bias": b for name, b in zip(names, mha.in_proj_bias.chunk(3), strict=True)}
+        found["w_o.bias"] = mha.out_proj.bias
+    return found

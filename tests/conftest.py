@@ -1,0 +1,31 @@
+"""Fixtures for every test."""
+
+import hypothesis
+import numpy as np
+import pytest
+
+from tests.libraries import FLOAT64, LIBRARIES, Library
+
+# A fixed choice of examples: a test that passes today passes tomorrow. No deadline: timings are no test.
+hypothesis.settings.register_profile("course", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("course")
+
+pytest.register_assert_rewrite("tests.properties")
+
+
+@pytest.fixture(params=LIBRARIES, ids=str, scope="session")
+def xp(request: pytest.FixtureRequest) -> Library:
+    """Every array library in every floating-point type it has."""
+    return request.param
+
+
+@pytest.fixture(params=FLOAT64, ids=str, scope="session")
+def xp64(request: pytest.FixtureRequest) -> Library:
+    """Every array library in float64, and numpy arrays that cannot be written to."""
+    return request.param
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(0)

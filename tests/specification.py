@@ -1,0 +1,52 @@
+"""Attention as its formula says it, one number at a time: slow, and too plain to be wrong.
+
+It shares no line, no library and no trick with the kernels. What is blocked is never looked at.
+"""
+
+import math
+
+import numpy as np
+
+Rows = list[list[float]]
+
+
+def loop_attend(q: Rows, k: Rows, v: Rows, allowed: list[list[bool]], scale: float) -> tuple[Rows, Rows]:
+    """Return the weights (n_q, n_k) and the output (n_q, d_v) of one head."""
+    weights, output = [], []
+    for i in range(len(q)):
+        scores = {}
+        for j in range(len(k)):
+            if allowed[i][j]:
+                scores[j] = scale * sum(q[i][c] * k[j][c] for c in range(len(q[i])))
+        row = loop_softmax(scores)
+        weights.append([row.get(j, 0.0) for j in range(len(k))])
+        output.append([sum(row[j] * v[j][c] for j in row) for c in range(len(v[0]))])
+    return weights, output
+
+
+def loop_softmax(scores: dict[int, float]) -> dict[int, float]:
+    """Return the weight of each allowed key: exp(score) over the sum of all."""
+    largest = max(scores.values(), default=0.0)
+    exponentials = {j: math.exp(score - largest) for j, score in scores.items()}
+    total = sum(exponentials.values())
+    return {j: e / total for j, e in exponentials.items()}
+
+
+def loop_attend_all(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None, scale: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights and output for every leading index, one head after the other."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    mask = np.ones((n_q, n_k), bool) if mask is None else np.broadcast_to(mask, _at_least(mask, n_q, n_k))
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask)))
+    weights, output = np.empty((*leading, n_q, n_k)), np.empty((*leading, n_q, v.shape[-1]))
+    full = [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v, mask)]
+    for index in np.ndindex(*leading):
+        one_q, one_k, one_v, allowed = (x[index].tolist() for x in full)
+        weights[index], output[index] = loop_attend(one_q, one_k, one_v, allowed, scale)
+    return weights, output
+
+
+def _at_least(mask: np.ndarray, n_q: int, n_k: int) -> tuple[int, ...]:
+    return np.broadcast_shapes(mask.shape, (n_q, n_k))
