@@ -19,7 +19,7 @@ import numpy as np
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from attention_core.attention import attend, softmax
+from attention_core.attention import Attention, attend, softmax
 from attention_core.examples import Example, Row, compare, computed
 from attention_core.figures import draw, png
 
@@ -49,9 +49,11 @@ def start() -> None:
 def number(x: float) -> str:
     """Return `x` as the book prints it: four decimals, or four digits where those would hide it.
 
-    >>> number(1.07), number(0.5 / 10**6), number(6e9)
-    ('1.0700', '5.000e-07', '6.000e+09')
+    >>> number(1.07), number(0.5 / 10**6), number(2359296.0), number(6e9)
+    ('1.0700', '5.000e-07', '2359296', '6.000e+09')
     """
+    if abs(x) >= 1e6 and float(x).is_integer() and abs(x) < 1e9:
+        return f"{x:.0f}"
     hidden = x != 0 and np.isfinite(x) and not 10.0**-DIGITS <= abs(x) < 1e6
     return f"{x:.{DIGITS - 1}e}" if hidden else f"{x:.{DIGITS}f}"
 
@@ -135,17 +137,17 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def predict(question: str, guess: Any, answer: Any, hints: Mapping[Any, str] | None = None) -> None:
     """Ask for a prediction and keep the answer folded until the reader opens it.
 
-    `guess` is `...` until the reader replaces it. `hints` maps a typical wrong guess to the
-    thought that leads out of it.
+    `guess` is `...` until the reader replaces it. Two decimals are enough, and True or False may
+    stand for "yes" or "no". `hints` maps a typical wrong guess to the thought that leads out of it.
     """
     truth = _plain(answer)
     if isinstance(guess, EllipsisType):
-        verdict = "Your prediction? Write it in place of ... and run the cell again."
-    elif _same(guess, answer):
+        verdict = 'Your prediction? Write it in place of ... (a word in "quotes") and run the cell again.'
+    elif _near(guess, answer):
         verdict = f"You predicted {_plain(guess)}: right."
     else:
-        hint = next((text for wrong, text in (hints or {}).items() if _same(guess, wrong)), "")
-        verdict = f"You predicted {_plain(guess)}: not so. {hint}".rstrip()
+        hint = next((text for wrong, text in (hints or {}).items() if _near(guess, wrong)), "")
+        verdict = f"You predicted {_plain(guess)}: not so. {hint or 'Compare it with the answer.'}"
     _say(
         f"<b>{html.escape(question)}</b><br>{html.escape(verdict)}",
         f"{question}\n{verdict}\nAnswer: {truth}",
@@ -206,6 +208,8 @@ def attention_hints(
 
 def _not_numbers(answer: Any) -> str | None:
     """Say what is wrong with an answer that cannot be read as an array of numbers."""
+    if isinstance(answer, Attention):
+        return "This holds all steps: take one of them, such as .output."
     try:
         kind = np.asarray(answer).dtype.kind
     except (TypeError, ValueError) as error:
@@ -214,18 +218,31 @@ def _not_numbers(answer: Any) -> str | None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Are both the same text, or arrays of one shape that agree to three decimals?"""
+    """Are both arrays of one shape that agree to three decimals?"""
     a, b = np.asarray(a), np.asarray(b)
-    if a.dtype.kind in "US" or b.dtype.kind in "US":
-        return bool(np.array_equal(np.char.lower(a.astype(str)), np.char.lower(b.astype(str))))
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=TOLERANCE, equal_nan=True))
+
+
+def _near(guess: Any, answer: Any) -> bool:
+    """Does a guess say what the answer says: the same word, or the same numbers to two decimals?"""
+    if isinstance(answer, str):
+        words = {True: "yes", False: "no"}
+        word = words[guess] if isinstance(guess, bool) else str(guess)
+        return word.strip().lower() == answer.lower()
+    try:
+        a, b = (np.asarray(x, dtype=float).squeeze() for x in (guess, answer))
+    except (TypeError, ValueError):
+        return False
+    size = 1 if np.array_equal(b, np.round(b)) else np.maximum(1, np.abs(b))  # whole numbers: exactly
+    return a.shape == b.shape and bool(np.all(np.isclose(a, b, rtol=0, atol=0.005 * size)))
 
 
 def _difference(answer: Any, expected: Any) -> str:
     """Say how `answer` differs from `expected`: in shape, or where most in value."""
     a, b = np.asarray(answer, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape:
-        return f"The shape should be {b.shape}, and yours is {a.shape}."
+        right = "The numbers are right. " if a.size == b.size and _same(a.ravel(), b.ravel()) else ""
+        return f"{right}The shape should be {b.shape}, and yours is {a.shape}."
     gap = np.abs(a - b)
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gap), gap.shape))
     place = f" at index {list(at)}" if at else ""

@@ -125,6 +125,14 @@ def test_a_left_over_file_is_found(tmp_path: Path) -> None:
     assert build.left_over([], fresh, committed, "*.svg") == ["old.svg"]
 
 
+def test_the_output_after_a_prediction_is_folded() -> None:
+    code, prose = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    ask, look = code("predict('?', guess=..., answer=x)"), code("x")
+    assert build.reveals(ask, look)
+    for last, cell in ((None, look), (look, look), (ask, ask), (ask, prose("x")), (prose("x"), look)):
+        assert not build.reveals(last, cell)
+
+
 def test_prose_without_a_language_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "01_x.md"
     source.write_text(HEAD + "\n# 01 Title\n", encoding="utf-8")

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
 
 import jupytext
@@ -90,9 +91,9 @@ def edition(notebook: NotebookNode, lang: str, links: str) -> NotebookNode:
     if links:
         cells.insert(1, nbformat.v4.new_markdown_cell(links))
         cells.append(nbformat.v4.new_markdown_cell(links))
-    for index, cell in enumerate(cells, start=1):
+    for index, (last, cell) in enumerate(pairwise([None, *cells]), start=1):
         cell.id = f"cell-{index}"
-        cell.metadata = {}
+        cell.metadata = {"jupyter": {"outputs_hidden": True}} if reveals(last, cell) else {}
     result = nbformat.v4.new_notebook(cells=cells)
     result.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -100,6 +101,12 @@ def edition(notebook: NotebookNode, lang: str, links: str) -> NotebookNode:
     }
     nbformat.validate(result)
     return result
+
+
+def reveals(last: NotebookNode | None, cell: NotebookNode) -> bool:
+    """Does `cell` show what the prediction in the `last` cell asks for? JupyterLab folds its output."""
+    asked = last is not None and last.cell_type == "code" and "predict(" in last.source
+    return asked and cell.cell_type == "code" and "predict(" not in cell.source
 
 
 def title(source: Path, lang: str) -> str:
