@@ -1,20 +1,27 @@
 # `make` alone lists the commands. Written for GNU make 3.81 (macOS) and newer.
 # PYTHON: the Python 3.11 or newer to start from. LAB_ARGS: more arguments for JupyterLab.
 
+# Text is UTF-8 on Windows too.
+export PYTHONUTF8 := 1
+
 PYTHON ?= python3
 LAB_ARGS ?=
 NAMES ?=
 
 VENV := $(if $(LOWEST),.venv-lowest,.venv)
 ifeq ($(OS),Windows_NT)
-RUN := $(VENV)/Scripts/python.exe
+BIN := Scripts/python.exe
 else
-RUN := $(VENV)/bin/python
+BIN := bin/python
 endif
+RUN := $(VENV)/$(BIN)
+COLAB_RUN := .venv-colab/$(BIN)
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-kernel-startup-timeout 120
 
 # Empty files whose dates say what has been installed, and when.
 LAB_READY := $(VENV)/.lab-ready
 TEST_READY := $(VENV)/.test-ready
+COLAB_READY := .venv-colab/.ready
 INPUTS := pyproject.toml constraints.txt tools/install.py
 
 # JupyterLab refuses to run as root, the usual user in a container, unless it is told to.
@@ -29,10 +36,10 @@ define CHECK_PYTHON
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks figures bench clean
+.PHONY: help lab test test-colab notebooks figures bench bench-live clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--no-browser)
 	@echo "Opening JupyterLab on the first notebook. Stop it with Ctrl+C."
@@ -41,17 +48,24 @@ lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--n
 test: $(TEST_READY) ## set up .venv and run every check (the oldest versions allowed: LOWEST=1)
 	@$(RUN) -m tools.run_checks
 
+test-colab: $(COLAB_READY) ## run the notebooks and the live views with the versions that Colab has
+	@$(COLAB_RUN) -m pytest tests/colab tests/test_live.py tests/test_lesson.py
+	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL) notebooks
+
 notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (some: NAMES="01 03")
 	@$(RUN) -m tools.build $(NAMES)
 
 figures: $(TEST_READY) ## draw the figures alone
 	@$(RUN) -m tools.build --figures
 
-bench: $(TEST_READY) ## measure the kernels' speed
+bench: $(TEST_READY) ## measure the package's speed
 	@$(RUN) -m pytest tests/benchmarks --benchmark-enable --benchmark-only
 
+bench-live: $(TEST_READY) ## measure in a browser how fast the live views follow a slider
+	@$(RUN) -m tests.benchmarks.bench_live
+
 clean: ## remove .venv and every other leftover
-	rm -rf .venv .venv-lowest build *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lowest .venv-colab .virtual_documents build *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find attention_core notebooks tests tools -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
 $(LAB_READY): $(INPUTS)
@@ -63,3 +77,8 @@ $(TEST_READY): $(INPUTS)
 	$(CHECK_PYTHON)
 	@$(INSTALL) lab torch test
 	@touch $(LAB_READY) $@
+
+$(COLAB_READY): tests/colab/pins.txt tools/install.py
+	$(CHECK_PYTHON)
+	@$(PYTHON) -m tools.install --colab .venv-colab torch
+	@touch $@

@@ -133,6 +133,7 @@ def lengths(x: Array, n_k: int) -> Any:
     xp = array_namespace(x)
     if not xp.isdtype(x.dtype, "integral"):
         raise TypeError(f"lengths must be an integer array, got {x.dtype}")
+    x = xp.astype(x, xp.int64)  # a small integer type could not hold n_k
     if bool(xp.any((x < 0) | (x > n_k))):
         raise ValueError(f"lengths must be from 0 to n_k = {n_k}, got {x}")
     return xp

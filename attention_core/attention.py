@@ -49,9 +49,9 @@ def softmax(x: Array, *, axis: int = -1) -> Array:
     _checks.axis("axis", axis, x)
     m = xp.max(x, axis=axis, keepdims=True)
     m = xp.where(m == -xp.inf, 0.0, m)  # nothing allowed: -inf - 0, because -inf + inf is NaN
-    e = xp.exp(x - m)  # at most 1: cannot overflow
+    e = _at_least_float32(xp.exp(x - m), xp)  # at most 1 each; float16 could not hold a long sum
     total = xp.sum(e, axis=axis, keepdims=True)
-    return e / xp.where(total == 0, 1.0, total)
+    return xp.astype(e / xp.where(total == 0, 1.0, total), x.dtype)
 
 
 def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array:
@@ -93,7 +93,8 @@ def attend(
     Dtype: any floating point, the same for q, k and v, kept; mask boolean, True = may attend.
 
     A query that may attend to nothing gets weights 0 and output 0. A key or value that is blocked
-    changes nothing, even where it is NaN, infinite or close to overflow (it then counts as 0).
+    changes nothing, even where it is NaN, infinite or close to overflow: it then counts as 0. Where
+    some queries may attend to such a key and others not, that costs n_q copies of k and v.
     `dropout` is applied to the weights before they meet the values; the weights returned are
     those before it, so they still sum to 1.
 
@@ -109,7 +110,7 @@ def attend(
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
     if mask is not None and _blocked_may_leak(k, v, mask, xp):
-        return _each_query_alone(q, k, v, mask, scale, dropout, xp)
+        return _shielded(q, k, v, mask, scale, dropout, xp)
     scores = attention_scores(q, k, scale=scale)  # (..., n_q, n_k)
     masked_scores = scores if mask is None else xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
     weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
@@ -187,6 +188,27 @@ def _blocked_may_leak(k: Array, v: Array, mask: Array, xp: Any) -> bool:
     return bool(xp.any(~mask & bad[..., None, :])) if bool(xp.any(bad)) else False
 
 
+def _shielded(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array,
+    scale: float | None,
+    dropout: Callable[[Array], Array] | None,
+    xp: Any,
+) -> Attention:
+    """`attend`, with 0 in the place of blocked keys and values.
+
+    Needed because a weight of 0 does not silence a NaN: 0 · NaN is NaN, in outputs and gradients.
+    """
+    mask = xp.broadcast_to(mask, _checks.scores_shape(q, k, mask))  # (..., n_q, n_k)
+    used = xp.any(mask, axis=-2)[..., None]  # (..., n_k, 1): padding is used by no query
+    k, v = xp.where(used, k, 0.0), xp.where(used, v, 0.0)
+    if _blocked_may_leak(k, v, mask, xp):
+        return _each_query_alone(q, k, v, mask, scale, dropout, xp)
+    return attend(q, k, v, mask=mask, scale=scale, dropout=dropout)
+
+
 def _each_query_alone(
     q: Array,
     k: Array,
@@ -196,12 +218,7 @@ def _each_query_alone(
     dropout: Callable[[Array], Array] | None,
     xp: Any,
 ) -> Attention:
-    """`attend`, every query with its own copy of k and v whose blocked rows are 0.
-
-    Needed because a weight of 0 does not silence a NaN: 0 · NaN is NaN, in outputs and gradients.
-    It costs n_q copies of k and v.
-    """
-    mask = xp.broadcast_to(mask, _checks.scores_shape(q, k, mask))  # (..., n_q, n_k)
+    """`attend`, every query with its own copy of k and v whose blocked rows are 0."""
     allowed = mask[..., None]  # (..., n_q, n_k, 1)
     own_k = xp.where(allowed, k[..., None, :, :], 0.0)  # (..., n_q, n_k, d_k)
     own_v = xp.where(allowed, v[..., None, :, :], 0.0)  # (..., n_q, n_k, d_v)
@@ -210,6 +227,11 @@ def _each_query_alone(
         q[..., None, :], own_k, own_v, mask=mask[..., None, :], scale=scale, dropout=rows
     )  # every step (..., n_q, 1, n_k or d_v)
     return Attention(*(step[..., 0, :] for step in alone))
+
+
+def _at_least_float32(x: Array, xp: Any) -> Array:
+    """Return `x` itself, or float32 for a type of 16 bits."""
+    return xp.astype(x, xp.float32) if xp.finfo(x.dtype).bits < 32 else x
 
 
 def _library(like: Array | None) -> tuple[Any, Any]:

@@ -114,7 +114,7 @@ def agrees(printed: Printed, value: Value) -> bool:
 
 
 def _one_agrees(printed: str, value: float | int) -> bool:
-    number, exact = decimal(printed), Decimal(str(value))
+    number, exact = decimal(printed), Decimal(f"{value:.12g}")  # without the noise of binary fractions
     return exact.is_finite() and abs(number - exact) <= _half_a_unit(number)
 
 

@@ -211,15 +211,23 @@ def _not_numbers(answer: Any) -> str | None:
     if isinstance(answer, Attention):
         return "This holds all steps: take one of them, such as .output."
     try:
-        kind = np.asarray(answer).dtype.kind
+        kind = _array(answer).dtype.kind
     except (TypeError, ValueError) as error:
         return f"An array of numbers is expected: {error}."
     return None if kind in "biuf" else f"An array of numbers is expected, got {type(answer).__name__}."
 
 
+def _array(x: Any) -> np.ndarray:
+    """Return `x` as a numpy array, a torch tensor too: without its gradient, bfloat16 as float32."""
+    if "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
+        x = x.detach().cpu()
+        x = x.float() if x.is_floating_point() and x.element_size() < 4 else x
+    return np.asarray(x)
+
+
 def _same(a: Any, b: Any) -> bool:
     """Are both arrays of one shape that agree to three decimals?"""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = _array(a), _array(b)
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=TOLERANCE, equal_nan=True))
 
 
@@ -230,7 +238,7 @@ def _near(guess: Any, answer: Any) -> bool:
         word = words[guess] if isinstance(guess, bool) else str(guess)
         return word.strip().lower() == answer.lower()
     try:
-        a, b = (np.asarray(x, dtype=float).squeeze() for x in (guess, answer))
+        a, b = (np.asarray(_array(x), dtype=float).squeeze() for x in (guess, answer))
     except (TypeError, ValueError):
         return False
     size = 1 if np.array_equal(b, np.round(b)) else np.maximum(1, np.abs(b))  # whole numbers: exactly
@@ -239,7 +247,7 @@ def _near(guess: Any, answer: Any) -> bool:
 
 def _difference(answer: Any, expected: Any) -> str:
     """Say how `answer` differs from `expected`: in shape, or where most in value."""
-    a, b = np.asarray(answer, dtype=float), np.asarray(expected, dtype=float)
+    a, b = _array(answer).astype(float), _array(expected).astype(float)
     if a.shape != b.shape:
         right = "The numbers are right. " if a.size == b.size and _same(a.ravel(), b.ravel()) else ""
         return f"{right}The shape should be {b.shape}, and yours is {a.shape}."

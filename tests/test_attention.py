@@ -360,3 +360,14 @@ def test_options_are_given_by_name() -> None:
         options = [p for p in parameters if p.default is not p.empty]
         assert options
         assert all(p.kind is p.KEYWORD_ONLY for p in options), function.__name__
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_row_longer_than_float16_can_count_still_sums_to_one(dtype) -> None:
+    weights = softmax(np.zeros(70_000, dtype=dtype))
+    assert weights.dtype == dtype
+    assert_allclose(weights.astype(float).sum(), 1, rtol=5e-3)  # float16 holds 1/70000 to three digits
+
+
+def test_lengths_of_a_small_integer_type() -> None:
+    assert padding_mask(np.array([1, 100], dtype=np.int8), 300).sum() == 101

@@ -536,3 +536,8 @@ def test_examples_load_neither_torch_nor_matplotlib(tmp_path: Path) -> None:
 def test_a_loaded_module_is_found(tmp_path: Path) -> None:
     (tmp_path / "ipywidgets.py").write_text("")
     assert "ipywidgets" in loaded_modules(f"import ipywidgets\n{WALK}", tmp_path)
+
+
+def test_a_tie_agrees_with_both_neighbors_in_spite_of_binary_fractions():
+    assert agrees("0.1", 0.1 + 0.05) and agrees("0.2", 0.1 + 0.05)
+    assert not agrees("0.1", 0.1500001)

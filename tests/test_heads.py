@@ -136,6 +136,16 @@ ERRORS = {
         r"shape \(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
     ),
     "empty": (ValueError, lambda: merge_heads(B[:0]), r"no empty axis, got shape \(0, 3, 4\)"),
+    "x_q axes": (
+        ValueError,
+        lambda: multi_head(X[0], X, W, W, W, W, n_heads=2),
+        r"x_q must have shape \(\.\.\., n_q, d_in\), got shape \(4,\)",
+    ),
+    "x_kv empty": (
+        ValueError,
+        lambda: multi_head(X, X[:0], W, W, W, W, n_heads=2),
+        r"x_kv must have no empty axis, got shape \(0, 4\)",
+    ),
     "w_q axes": (
         ValueError,
         lambda: multi_head(X, X, B, W, W, W, n_heads=2),

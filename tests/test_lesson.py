@@ -113,6 +113,12 @@ def test_check_asks_for_one_step_of_an_attention(qkv) -> None:
     assert "take one of them, such as .output" in said(check, attend(*qkv), attend(*qkv).output)
 
 
+def test_check_reads_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    assert said(check, torch.tensor([0.25, 0.75], requires_grad=True), np.array([0.25, 0.75])) == "Correct."
+    assert said(check, torch.tensor([0.25], dtype=torch.bfloat16), np.array([0.25])) == "Correct."
+
+
 def test_check_with_nan_is_not_right() -> None:
     assert said(check, [np.nan], [1.0]).startswith("Not yet.")
 

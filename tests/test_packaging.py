@@ -12,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from setuptools import find_packages
 
 from tools import constraints, install, run_checks
 
@@ -84,6 +85,28 @@ def test_a_missing_or_wrong_version_is_found() -> None:
 
 def test_the_package_itself_needs_numpy_and_array_api_compat_only() -> None:
     assert set(asked_for()) == {"numpy", "array-api-compat"}
+
+
+# --- what a wheel holds ----------------------------------------------------------------------------
+
+
+def left_out(pyproject: str, folder: Path) -> list[str]:
+    """Return the Python files below `folder`/attention_core that a wheel would not hold."""
+    find = tomllib.loads(pyproject)["tool"]["setuptools"]["packages"]["find"]
+    packages = set(find_packages(str(folder), include=find["include"]))
+    files = (path.relative_to(folder) for path in (folder / "attention_core").rglob("*.py"))
+    return [str(path) for path in files if ".".join(path.parent.parts) not in packages]
+
+
+def test_a_wheel_holds_every_module() -> None:
+    assert left_out(text("pyproject.toml"), ROOT) == []
+
+
+def test_a_module_outside_a_package_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "attention_core" / "new" / "module.py"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    assert left_out(text("pyproject.toml"), tmp_path) == [str(module.relative_to(tmp_path))]
 
 
 # --- environment.yml -------------------------------------------------------------------------------
@@ -188,8 +211,8 @@ def test_a_python_that_cannot_make_environments_is_told_how(
 
 def unknown_targets(prose: str, makefile: str) -> list[str]:
     """Return the commands `make x` in `prose` whose target x is not in `makefile`."""
-    known = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
-    named = re.findall(r"(?:^|`)make ([a-z]+)", prose, re.MULTILINE)
+    known = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", prose, re.MULTILINE)
     return [target for target in named if target not in known]
 
 
@@ -207,7 +230,7 @@ def test_every_target_has_its_line_of_help() -> None:
     makefile = text("Makefile")
     phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     assert phony is not None
-    assert re.findall(r"^([a-z]+):.*## .+$", makefile, re.MULTILINE) == phony[1].split()
+    assert re.findall(r"^([a-z-]+):.*## .+$", makefile, re.MULTILINE) == phony[1].split()
 
 
 def runs_make_test(script: str) -> bool:

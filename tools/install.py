@@ -3,6 +3,7 @@
     python3 -m tools.install .venv lab torch                     what `make lab` needs
     python3 -m tools.install .venv lab torch test                what `make test` needs
     python3 -m tools.install --lowest .venv-lowest lab torch …   the oldest versions allowed
+    python3 -m tools.install --colab .venv-colab torch           what Colab has, without this project
 
 uv does the work where it can: it is fast, and on Linux it finds the CPU build of torch, which is
 a tenth of the default build's size. Where uv cannot, pip does it.
@@ -20,6 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = ROOT / "pyproject.toml"
 CONSTRAINTS = ROOT / "constraints.txt"
+COLAB = ROOT / "tests" / "colab" / "pins.txt"
+COLAB_TESTS = ["hypothesis", "nbval", "pytest-benchmark"]  # what our tests need beside Colab's packages
 ONE_RETRY = {"UV_HTTP_RETRIES": "1"}  # where uv cannot reach its source, pip should take over soon
 NO_VENV = (
     "This Python cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install "
@@ -105,23 +108,34 @@ def install_project(python: Path, extras: list[str], versions: list[str]) -> Non
     install(python, what, versions, uv_only=[], plan_b="uv could not do it; pip tries")
 
 
+def install_colab(python: Path) -> None:
+    """Install what Colab has, as far as the notebooks touch it, and what our tests need beside it."""
+    say("Packages as in Colab: about two minutes")
+    what = ["--quiet", "-r", str(COLAB), *COLAB_TESTS]
+    install(python, what, [], uv_only=[], plan_b="uv could not do it; pip tries")
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Set up a virtual environment for the notebooks.")
     parser.add_argument("venv", type=Path, help="folder of the environment")
     parser.add_argument("extras", nargs="+", help="extras of pyproject.toml")
     parser.add_argument("--lowest", action="store_true", help="the oldest versions allowed")
+    parser.add_argument("--colab", action="store_true", help="the versions in Colab, without this project")
     options = parser.parse_args(arguments)
     venv = ROOT / options.venv
     create(venv)
     python = python_of(venv)
     version = version_of(python) or sys.exit(f"The Python in {venv} does not run.")
-    versions = version_options(version, options.lowest)
-    kind = "oldest" if options.lowest else "tested" if versions else "newest"
+    versions = ["-c", str(COLAB)] if options.colab else version_options(version, options.lowest)
+    kind = "Colab's" if options.colab else "oldest" if options.lowest else "tested" if versions else "newest"
     say(f"Installing the {kind} versions for Python {version}")
     succeeds([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"])
     if "torch" in options.extras:
         install_torch(python, versions)
-    install_project(python, [extra for extra in options.extras if extra != "torch"], versions)
+    if options.colab:
+        install_colab(python)
+    else:
+        install_project(python, [extra for extra in options.extras if extra != "torch"], versions)
     say("Ready")
 
 

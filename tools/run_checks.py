@@ -92,6 +92,9 @@ def main() -> int:
     found = differences_from_pins()
     if found:
         print("This is not the environment that constraints.txt pins:", *found[:10], sep="\n  ")
+        if os.environ.get("PINNED") == "required":
+            print("FAILED: PINNED=required, so that no check is skipped")
+            return 1
     results = run(checks(), pinned=not found, succeeds=succeeds)
     print(f"\n━━ summary\n{summary(results)}")
     return 1 if any(result.verdict == "FAILED" for result in results) else 0

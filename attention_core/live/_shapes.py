@@ -1,0 +1,278 @@
+"""The few shapes that live pictures are made of, as SVG text.
+
+Ink is `currentColor`, so that a picture follows a light or a dark page. Fills behind text stay pale
+enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb each other.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attention_core.figures._drawing import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, shown
+
+# The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
+STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
+LETTER = 0.55  # about how wide a letter is, as a share of the font size
+SIZE = 13  # CSS pixels; nothing is smaller than SMALL
+SMALL = 12
+FULL = 804  # CSS pixels: the width of a picture below its controls
+FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Labels = Sequence[str]
+Point = tuple[float, float]
+
+
+class Drawing(NamedTuple):
+    """A picture, and the same facts in words."""
+
+    svg: str
+    words: str
+
+
+def drawing(width: int, height: int, words: str, *parts: str) -> Drawing:
+    """Put `parts` on a sheet of fixed size, whose accessible name is `words`."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" fill="currentColor" '
+        f'font-family="system-ui, sans-serif" font-size="{SIZE}" text-anchor="middle">'
+    )
+    return Drawing(f"{head}{''.join(parts)}</svg>", words)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def number(x: float, decimals: int = 4, room: int = 7) -> str:
+    """Write `x` with fixed decimals, with fewer where more than `room` characters would be needed.
+
+    >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
+    ('0.5000', '−1234.5', '6.4e+11', '0.0000')
+    """
+    if not math.isfinite(x):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(x, "NaN")
+    texts = (f"{x:.{d}f}" for d in range(decimals, -1, -1))
+    text = next((text for text in texts if len(text) <= room), f"{x:.1e}")
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def plain(x: float, least: int = 0) -> str:
+    """Write `x` with as many decimals as it has, at most four and at least `least`.
+
+    >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(1 / 3)
+    ('0.5', '3', '3.0', '0.3333')
+    """
+    whole, _, rest = f"{x:.4f}".partition(".")
+    rest = rest.rstrip("0").ljust(least, "0")
+    text = f"{whole}.{rest}" if rest else whole
+    return "0" + text[2:] if float(text) == 0 and text.startswith("-") else text
+
+
+def factor(x: float) -> str:
+    """Write `x` as a factor or a term: 0.5, 1.0, (−0.5)."""
+    text = plain(x, least=1)
+    return f"(−{text[1:]})" if text.startswith("-") else text
+
+
+def vector(x: Array, decimals: int = 4) -> str:
+    """Write a row of numbers: [0.5598, 0.4402]."""
+    return f"[{', '.join(number(value, decimals) for value in x)}]"
+
+
+def products(a: Array, b: Array) -> str:
+    """Write a dot product term by term: 1.0·0.8 + 0.0·0.1."""
+    return " + ".join(f"{factor(x)}·{factor(y)}" for x, y in zip(a, b, strict=True))
+
+
+def named(values: Array, names: Labels) -> str:
+    """Say what each name has: key 0 0.3866, key 1 0.2670."""
+    return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
+
+
+# --- shapes -----------------------------------------------------------------------------------
+
+
+def text(
+    x: float,
+    y: float,
+    content: str,
+    *,
+    size: int = SIZE,
+    anchor: str = "",
+    bold: bool = False,
+    turn: bool = False,
+) -> str:
+    """Write `content`, whatever it holds, with its middle at height y; turned, it reads upwards."""
+    extra = f' text-anchor="{anchor}"' if anchor else ""
+    extra += f' font-size="{size}"' if size != SIZE else ""
+    extra += ' font-weight="600"' if bold else ""
+    extra += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" dy=".35em"{extra}>{escape(content)}</text>'
+
+
+def lines(x: float, y: float, contents: Sequence[str], *, step: float = 22) -> str:
+    """Write one line of text below the other, from x to the right."""
+    return "".join(text(x, y + i * step, line, anchor="start") for i, line in enumerate(contents))
+
+
+def label(content: str, room: float) -> str:
+    """Return what fits into `room` pixels of a token typed by someone."""
+    fits = max(int(room / (SMALL * LETTER)), 2)
+    content = shown(content)
+    return content if len(content) <= fits else content[: fits - 1] + "…"
+
+
+def rect(
+    x: float, y: float, width: float, height: float, fill: str = "none", opacity: float = 1, line: float = 0
+) -> str:
+    """Draw a rectangle; `line` is the width of its edge, in the colour of the text."""
+    paint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    edge = f' stroke="currentColor" stroke-width="{line:g}"' if line else ""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" '
+        f'fill="{fill}"{paint}{edge}/>'
+    )
+
+
+def path(points: Sequence[Point], *, color: str = "currentColor", width: float = 1, dashed: bool = False,
+         fill: str = "none", opacity: float = 1) -> str:  # fmt: skip
+    """Draw straight lines from point to point; with a `fill` the shape is closed."""
+    steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    close = "" if fill == "none" else "Z"
+    dash = ' stroke-dasharray="4 3"' if dashed else ""
+    paint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    return f'<path d="M{steps}{close}" fill="{fill}"{paint} stroke="{color}" stroke-width="{width:g}"{dash}/>'
+
+
+def circle(x: float, y: float, radius: float, fill: str) -> str:
+    """Draw a dot with an edge in the colour of the text."""
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{fill}" stroke="currentColor" '
+        'stroke-width="1.5"/>'
+    )
+
+
+def arrow(start: Point, end: Point, *, color: str = "currentColor", width: float = 1.5) -> str:
+    """Draw an arrow; one too short for its head is left out."""
+    (x0, y0), (x1, y1) = start, end
+    length = math.hypot(x1 - x0, y1 - y0)
+    if length < 1:
+        return ""
+    head = min(5 + 2 * width, length)
+    ux, uy = (x1 - x0) / length, (y1 - y0) / length
+    neck, side = (x1 - head * ux, y1 - head * uy), 0.45 * head
+    wings = [(neck[0] - side * uy, neck[1] + side * ux), (x1, y1), (neck[0] + side * uy, neck[1] - side * ux)]
+    return path([start, neck], color=color, width=width) + path(wings, color=color, width=0.5, fill=color)
+
+
+def cell(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    content: str,
+    color: str,
+    strength: float,
+    *,
+    title: str = "",
+    picked: bool = False,
+    size: int = SIZE,
+) -> str:
+    """Draw a number on a fill; `strength` runs from 0 to 1, `title` is shown on hover."""
+    hover = f"<title>{escape(title)}</title>" if title else ""
+    fill = rect(
+        x, y, width, height, color, min(max(strength, 0.0), 1.0) * STRONGEST[color], 3 if picked else 0.6
+    )
+    return f"<g>{hover}{fill}{text(x + width / 2, y + height / 2, content, size=size)}</g>"
+
+
+def row(
+    x: float,
+    y: float,
+    values: Array,
+    color: str,
+    *,
+    width: float = 56,
+    height: float = 34,
+    titles: Labels = (),
+    picked: int = -1,
+    full: float = 0,
+) -> str:
+    """Draw one row of numbers; the fill is strongest at `full`, or at the largest value."""
+    cells = []
+    for j, (value, strength) in enumerate(zip(values, shades(values, full), strict=True)):
+        hue = color if value >= 0 or color == OUTPUT else NEGATIVE
+        title, content = titles[j] if titles else "", number(value)
+        size = SIZE if len(content) <= 6 else SMALL
+        at = (x + j * width, y, width, height)
+        cells.append(cell(*at, content, hue, strength, title=title, picked=j == picked, size=size))
+    return "".join(cells)
+
+
+def small_matrix(x: float, y: float, values: Array, color: str, *, side: float) -> str:
+    """Draw a matrix as small squares without numbers, in ten strengths: one path for each."""
+    n, m = values.shape
+    squares: dict[tuple[str, float], list[str]] = {}
+    for (i, j), strength in np.ndenumerate(shades(values).round(1)):
+        fill = (color if values[i, j] >= 0 else NEGATIVE, float(strength))
+        squares.setdefault(fill, []).append(
+            f"M{x + j * side:.0f} {y + i * side:.0f}h{side:g}v{side:g}h-{side:g}z"
+        )
+    filled = "".join(
+        f'<path d="{"".join(places)}" fill="{hue}" fill-opacity="{strength:.1f}"/>'
+        for (hue, strength), places in squares.items()
+    )
+    across = "".join(f"M{x:.0f} {y + i * side:.0f}h{m * side:g}" for i in range(n + 1))
+    down = "".join(f"M{x + j * side:.0f} {y:.0f}v{n * side:g}" for j in range(m + 1))
+    return f'{filled}<path d="{across}{down}" stroke="currentColor" stroke-width=".3"/>'
+
+
+def shades(values: Array, full: float = 0) -> Array:
+    """Return how strong each fill is: 0 for zero, 1 for `full` or the largest value."""
+    sizes = np.abs(np.where(np.isfinite(values), values, 0.0).astype(float))
+    top = full or float(sizes.max(initial=0)) or 1.0
+    return np.minimum(sizes / top, 1.0)
+
+
+def bars(
+    x: float,
+    floor: float,
+    values: Array,
+    color: str,
+    *,
+    step: float,
+    tall: float,
+    full: float,
+    titles: Labels = (),
+) -> str:
+    """Draw bars that stand on a line at `floor`; a bar of `full` is `tall` pixels high."""
+    parts = [path([(x, floor), (x + step * len(values), floor)])]
+    for j, value in enumerate(values):
+        height = tall * min(max(float(value), 0.0) / full, 1.0) if math.isfinite(value) else 0.0
+        hover = f"<title>{escape(titles[j])}</title>" if titles else ""
+        bar = rect(x + (j + 0.15) * step, floor - height, 0.7 * step, height, color, line=0.6)
+        parts.append(f"<g>{hover}{bar}</g>")
+    return "".join(parts)
+
+
+def plane(
+    x: float, y: float, side: float, low: int, high: int
+) -> tuple[str, Callable[[Sequence[float] | Array], Point]]:
+    """Draw a square of the plane with a grid; return it with the map from numbers to pixels."""
+    unit = side / (high - low)
+
+    def at(point: Sequence[float] | Array) -> Point:
+        return x + (point[0] - low) * unit, y + (high - point[1]) * unit
+
+    parts = []
+    for tick in range(low, high + 1):
+        across, up = at((tick, low)), at((low, tick))
+        for start, end in ((at((tick, low)), at((tick, high))), (at((low, tick)), at((high, tick)))):
+            line = path([start, end], width=1.2 if tick == 0 else 0.6)
+            parts.append(line if tick == 0 else f'<g opacity=".3">{line}</g>')
+        parts.append(text(across[0], y + side + 12, plain(tick).replace("-", "−"), size=SMALL))
+        parts.append(text(x - 12, up[1], plain(tick).replace("-", "−"), size=SMALL))
+    return "".join(parts), at

@@ -1,0 +1,321 @@
+"""The live views in a real JupyterLab: mouse, keyboard, names, themes, bad input, no jumps."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from attention_core.live._shapes import STRONGEST
+from tests.browser.lab import python
+from tests.test_live import ATTACK, contrast
+
+NAMES = ["attention", "dot product", "scaling", "softmax", "values", "it-animal", "heads"]
+FOCUSABLE = "input:visible, select:visible, button:visible, .noUi-handle:visible"
+
+each_view = pytest.mark.parametrize("at", range(len(NAMES)), ids=NAMES)
+
+
+@pytest.fixture(autouse=True)
+def as_new(page: Page) -> Iterator[None]:
+    """Leave every view as it was found."""
+    yield
+    python(page, "for view in views: view._example.value = list(view._examples)[1]; view._example.index = 0")
+
+
+def view(page: Page, at: int) -> Locator:
+    found = page.locator(".attention-view").nth(at)
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def words(page: Page, at: int) -> str:
+    """Return what the picture on the page says."""
+    return view(page, at).locator("svg").get_attribute("aria-label") or ""
+
+
+def wait_for_kernel(page: Page, at: int) -> None:
+    """Wait until the page shows what the kernel holds, and compare that with plain numpy."""
+    before = ""
+    for _ in range(50):  # moves that wait for their turn may still be under way
+        said = python(page, f"print(views[{at}].words)")
+        if before == said == words(page, at):
+            break
+        before = said
+        page.wait_for_timeout(100)
+    assert words(page, at) == python(page, f"assert_same(views[{at}]); print(views[{at}].words)")
+
+
+def wait_for_other(page: Page, at: int, before: str) -> None:
+    expect(view(page, at).locator("svg")).not_to_have_attribute("aria-label", before)
+    wait_for_kernel(page, at)
+
+
+# --- moving things ----------------------------------------------------------------------------------
+
+
+@each_view
+def test_every_slider_moves_by_keyboard(page: Page, at: int) -> None:
+    sliders = view(page, at).locator(".noUi-handle:visible")
+    assert sliders.count()
+    for slider in sliders.all():
+        before = slider.get_attribute("aria-valuetext")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert slider.get_attribute("aria-valuetext") != before
+        wait_for_kernel(page, at)
+
+
+@each_view
+def test_a_slider_moves_by_mouse_and_python_reads_it(page: Page, at: int) -> None:
+    slider, before = view(page, at).locator(".noUi-handle:visible").first, words(page, at)
+    box = slider.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y, steps=8)
+    page.mouse.up()
+    if NAMES[at] == "heads":  # on the way it passed 3, which does not divide 8
+        python(page, f"views[{at}].n_heads = 4")
+    wait_for_other(page, at, before)
+
+
+def test_typing_choosing_and_ticking_move_the_picture(page: Page) -> None:
+    one = view(page, 0)
+    for act in (
+        lambda: one.get_by_label("q[0, 1]", exact=True).fill("1.5"),
+        lambda: one.get_by_label("divide by √d_k").click(),
+        lambda: one.get_by_label("block key 1").click(),
+        lambda: one.get_by_label("Example").select_option("Three tokens (S3), query 2"),
+        lambda: one.get_by_label("block key 0").click(),
+    ):
+        before = words(page, 0)
+        act()
+        wait_for_other(page, 0, before)
+    one.get_by_label("Explain").select_option("weight of key 2")
+    expect(one.locator("svg text").filter(has_text="weight of key 2")).to_be_visible()
+
+
+def test_the_numbers_on_the_page_are_those_of_the_kernel(page: Page) -> None:
+    view(page, 0).get_by_label("k[1, 1]", exact=True).fill("-0.7")
+    view(page, 0).get_by_label("q[0, 1]", exact=True).fill("1")
+    wait_for_kernel(page, 0)
+    weights = python(page, "print(*[f'{w:.4f}' for w in views[0].weights[0]], sep='|')").split("|")
+    cells = view(page, 0).locator("svg g:has(title) > text").all_text_contents()
+    assert cells[6:9] == weights
+
+
+def test_python_moves_the_picture_and_the_boxes(page: Page) -> None:
+    before = words(page, 0)
+    python(page, "views[0].q = [[0.25, -1.0, 2.0, 0.0]]")
+    wait_for_other(page, 0, before)
+    expect(view(page, 0).get_by_label("q[0, 2]", exact=True)).to_have_value("2")
+
+
+def test_two_copies_do_not_disturb_each_other(page: Page) -> None:
+    before = words(page, 7)
+    view(page, 0).get_by_label("q[0, 0]", exact=True).fill("-2")
+    wait_for_other(page, 0, before)
+    assert words(page, 7) == before
+    expect(view(page, 7).get_by_label("q[0, 0]", exact=True)).to_have_value("1")
+
+
+def test_many_values_in_a_row_end_with_the_last(page: Page) -> None:
+    # Each is off the slider's steps: what the slider reports of those before must not come back.
+    python(page, "import time\nfor i in range(30): views[1].a_length = 1 + i / 29; time.sleep(.02)")
+    python(page, "views[1].a_length = 1.2345")
+    page.wait_for_timeout(1000)
+    assert python(page, "print(views[1].a_length)") == "1.2345"
+    wait_for_kernel(page, 1)
+
+
+def test_an_example_is_not_changed_by_being_drawn(page: Page) -> None:
+    # A slider that is drawn reports the nearest of its steps, here 2.05 for 2.0616.
+    assert python(page, "print(views[1].a.round(12), views[1]._example.value)") == "[2.  0.5] two vectors"
+
+
+# --- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["", "abc", "nan", "1e308", ATTACK])
+def test_bad_input_gives_a_message_and_the_picture_stays(page: Page, typed: str) -> None:
+    one, before = view(page, 0), words(page, 0)
+    place = one.bounding_box()
+    one.get_by_label("q[0, 0]", exact=True).fill(typed)
+    expect(one.get_by_role("alert")).to_contain_text("type a number from −10 to 10")
+    assert words(page, 0) == before and one.bounding_box() == place
+    one.get_by_label("q[0, 0]", exact=True).fill("1")
+    expect(one.get_by_role("alert")).to_have_count(0)
+    assert_nothing_ran(page)
+
+
+def test_a_typed_tag_is_shown_as_text(page: Page) -> None:
+    it = view(page, 5)
+    it.get_by_label("Tokens").fill(f"{ATTACK.replace(' ', '/')} animal didn't cross the street it")
+    expect(it.locator("svg text").filter(has_text="<im").first).to_be_visible()
+    it.get_by_label("Tokens").fill("The animal didn't cross the street")
+    expect(it.get_by_role("alert")).to_contain_text("needs 7 tokens")
+    assert_nothing_ran(page)
+
+
+def assert_nothing_ran(page: Page) -> None:
+    assert page.locator(".attention-view img[src=x]").count() == 0
+
+
+# --- keyboard, names, contrast ----------------------------------------------------------------------
+
+
+@each_view
+def test_tab_reaches_every_control_and_focus_is_visible(page: Page, at: int) -> None:
+    controls = view(page, at).locator(FOCUSABLE)
+    expected = controls.count()
+    controls.first.focus()
+    reached = set()
+    for _ in range(expected + 5):
+        reached.add(tuple(page.evaluate(FOCUSED, at)))
+        page.keyboard.press("Tab")
+    assert {number for number, _ in reached} >= set(range(expected))
+    outlines = {outline for number, outline in reached if number >= 0}
+    assert outlines == {"solid"}, "every control shows that it has the focus"
+
+
+# Which of a view's controls has the focus (-1: none), and how its outline is drawn.
+FOCUSED = f"""at => {{
+    const visible = element => element.getClientRects().length > 0;
+    const selector = {FOCUSABLE.replace(":visible", "")!r};
+    const all = [...document.querySelectorAll('.attention-view')[at].querySelectorAll(selector)];
+    const focused = document.activeElement;
+    return [all.filter(visible).indexOf(focused), getComputedStyle(focused).outlineStyle];
+}}"""
+
+
+def serious(page: Page) -> list[str]:
+    """Return what axe-core finds wrong in our views, of the two worst kinds."""
+    found = Axe().run(page, context=".attention-view").response["violations"]
+    return [
+        f"{finding['id']}: {node['html'][:150]}"
+        for finding in found
+        if finding["impact"] in ("serious", "critical")
+        for node in finding["nodes"]
+    ]
+
+
+@pytest.fixture(params=["Light", "Dark"])
+def themed(page: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    change = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+    page.evaluate(change, f"JupyterLab {request.param}")
+    has_changed = "theme => document.body.dataset.jpThemeName === theme"
+    page.wait_for_function(has_changed, arg=f"JupyterLab {request.param}")
+    yield page
+    page.evaluate(change, "JupyterLab Light")
+    page.wait_for_function(has_changed, arg="JupyterLab Light")
+
+
+def test_axe_finds_nothing_serious(themed: Page) -> None:
+    assert serious(themed) == []
+
+
+def test_axe_can_find_something(page: Page) -> None:
+    handle = view(page, 0).locator(".noUi-handle").first
+    name = handle.get_attribute("aria-label")
+    handle.evaluate("handle => handle.removeAttribute('aria-label')")
+    assert any(finding.startswith("aria-input-field-name") for finding in serious(page))
+    handle.evaluate("(handle, name) => handle.setAttribute('aria-label', name)", name)
+
+
+def test_every_slider_has_the_name_of_its_label(page: Page) -> None:
+    handles = page.locator(".attention-view .noUi-handle")
+    for handle in handles.all():
+        name = handle.get_attribute("aria-label")
+        assert name and name == handle.evaluate(
+            "handle => handle.closest('.widget-slider').querySelector('label').textContent"
+        )
+
+
+def test_numbers_have_contrast_on_the_real_page(themed: Page) -> None:
+    ink, paper = themed.evaluate(INK_AND_PAPER)
+    assert min(contrast(fill, opacity, paper, ink) for fill, opacity in STRONGEST.items()) >= 4.5
+
+
+# The colour of the pictures' text, and of the nearest background that is not transparent.
+INK_AND_PAPER = """() => {
+    const hex = color => '#' + color.match(/[\\d.]+/g).slice(0, 3)
+        .map(part => Math.round(part).toString(16).padStart(2, '0')).join('');
+    const over = (color, paper) => {
+        const [r, g, b, a = 1] = color.match(/[\\d.]+/g).map(Number);
+        const below = paper.match(/[\\d.]+/g).map(Number);
+        return `rgb(${[r, g, b].map((part, i) => a * part + (1 - a) * below[i]).join(',')})`;
+    };
+    let element = document.querySelector('.attention-view svg');
+    const ink = getComputedStyle(element).color;
+    const clear = color => color === 'transparent' || /, 0\\)$/.test(color);
+    while (clear(getComputedStyle(element).backgroundColor)) element = element.parentElement;
+    const paper = getComputedStyle(element).backgroundColor;
+    return [hex(over(ink, paper)), hex(paper)];
+}"""
+
+
+# --- no jumps, no gaps ------------------------------------------------------------------------------
+
+# Looks at a view in every frame: how often its place changed, and how often its picture was missing.
+WATCH = """at => {
+    const view = document.querySelectorAll('.attention-view')[at];
+    const place = () => JSON.stringify(view.getBoundingClientRect());
+    window.seen = { frames: 0, jumps: 0, gaps: 0, shifts: 0, going: true };
+    new PerformanceObserver(list => { window.seen.shifts += list.getEntries().length })
+        .observe({ type: 'layout-shift' });
+    const first = place();
+    const look = () => {
+        const picture = view.querySelector('svg');
+        window.seen.frames += 1;
+        window.seen.jumps += place() !== first;
+        window.seen.gaps += !picture || picture.getBoundingClientRect().height < 50;
+        if (window.seen.going) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+
+
+def watched(page: Page, at: int, moves: Any) -> dict[str, int]:
+    page.evaluate(WATCH, at)
+    moves()
+    page.wait_for_timeout(300)
+    page.evaluate("() => { window.seen.going = false }")
+    return dict(page.evaluate("() => window.seen"))
+
+
+@each_view
+def test_nothing_jumps_and_no_frame_is_blank(page: Page, at: int) -> None:
+    slider = view(page, at).locator(".noUi-handle:visible").first
+    slider.focus()
+
+    def moves() -> None:
+        for key in ["ArrowRight"] * 6 + ["ArrowLeft"] * 6:
+            page.keyboard.press(key)
+            page.wait_for_timeout(40)
+
+    seen = watched(page, at, moves)
+    assert seen["frames"] > 10
+    assert (seen["jumps"], seen["gaps"], seen["shifts"]) == (0, 0, 0)
+
+
+def test_a_jump_and_a_gap_would_be_seen(page: Page) -> None:
+    view(page, 0)
+    svg = view(page, 0).locator("svg")
+
+    def spoil() -> None:
+        svg.evaluate("svg => { svg.style.display = 'none' }")
+        page.wait_for_timeout(100)
+        svg.evaluate("svg => { svg.style.display = 'block' }")
+
+    seen = watched(page, 0, spoil)
+    assert seen["jumps"] and seen["gaps"] and seen["shifts"]
+
+
+def test_the_arithmetic_of_a_number_is_shown_on_hover(page: Page) -> None:
+    title = view(page, 0).locator("svg g title").first.text_content() or ""
+    assert re.match(r"q·k of key 0: 1\.0·0\.8 \+ 0\.0·0\.1", title)
