@@ -49,7 +49,8 @@ test: $(TEST_READY) ## set up .venv and run every check (the oldest versions all
 	@$(RUN) -m tools.run_checks
 
 test-colab: $(COLAB_READY) ## run the notebooks and the live views with the versions that Colab has
-	@$(COLAB_RUN) -m pytest tests/colab tests/test_live.py tests/test_lesson.py
+	@$(COLAB_RUN) -m pytest tests/colab # installs the package, so it comes first
+	@$(COLAB_RUN) -m pytest tests/test_live.py tests/test_lesson.py
 	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL) notebooks
 
 notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (some: NAMES="01 03")
