@@ -71,6 +71,7 @@ def multi_head(
     (..., n_heads, n_q, n_k) and output (..., n_q, d_out). Dtype: any floating point, one for all, kept.
     Self-attention: x_kv is x_q. mask is (n_q, n_k) for all, or has every axis of the scores, the axis
     of the heads too: (..., n_heads or 1, n_q, n_k). For a mask (batch, n_q, n_k) write mask[:, None].
+    A NaN in a blocked row of x_kv changes no output, but it reaches the gradients of w_k and w_v.
 
     Raises TypeError or ValueError as `attend` does, and ValueError when a weight matrix does not
     fit its input, n_heads does not divide d_model, or a mask has no axis for the heads.

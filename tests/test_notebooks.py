@@ -3,6 +3,8 @@
 import io
 import re
 import statistics
+import subprocess
+import sys
 import tokenize
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -125,6 +127,16 @@ def test_hygiene_can_fail() -> None:
     assert "picture" in " ".join(
         spoiled(lambda nb, cells: picture(cells).metadata["image/png"].update(about))
     )
+
+
+def test_nbval_notices_one_changed_digit(tmp_path: Path) -> None:
+    stored = (ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8")
+    assert "[[0.3866, 0.2670" in stored
+    changed = tmp_path / "changed.ipynb"
+    changed.write_text(stored.replace("[[0.3866, 0.2670", "[[0.3866, 0.2671"), encoding="utf-8")
+    nbval = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
+    done = subprocess.run([*nbval, str(changed)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "1 failed" in done.stdout and "0.2671" in done.stdout
 
 
 # --- rhythm --------------------------------------------------------------------------------------

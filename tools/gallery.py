@@ -33,7 +33,7 @@ def readme(alts: dict[str, str]) -> str:
     """Return the page that shows every picture with its alt text."""
     head = (
         "# Figures\n\n"
-        "Drawn by `attention_core/figures.py` from computed values; made by `make figures`, "
+        "Drawn by `attention_core/figures/` from computed values; made by `make figures`, "
         "never edited by hand. Each name is the function that draws the picture.\n"
     )
     return head + "".join(
