@@ -184,7 +184,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_pip_takes_over_where_uv_fails(commands: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     install.install_torch(Path("python"), ["-c", "constraints.txt"])
-    assert commands[-1] == "python -m pip install -c constraints.txt torch>=2.4"
+    assert commands[-1] == "python -m pip install -c constraints.txt torch>=2.5"
     assert "pip takes the build it finds" in capsys.readouterr().out
 
 
