@@ -43,7 +43,7 @@ help: ## show this list
 
 lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--no-browser)
 	@echo "Opening JupyterLab on the first notebook. Stop it with Ctrl+C."
-	@$(RUN) -m jupyterlab --ServerApp.root_dir=. $(ALLOW_ROOT) $(LAB_ARGS) notebooks/00_start_here.ipynb
+	@$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(ALLOW_ROOT) $(LAB_ARGS)
 
 test: $(TEST_READY) ## set up .venv and run every check (the oldest versions allowed: LOWEST=1)
 	@$(RUN) -m tools.run_checks

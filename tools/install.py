@@ -127,7 +127,7 @@ def main(arguments: list[str] | None = None) -> None:
     python = python_of(venv)
     version = version_of(python) or sys.exit(f"The Python in {venv} does not run.")
     versions = ["-c", str(COLAB)] if options.colab else version_options(version, options.lowest)
-    kind = "Colab's" if options.colab else "oldest" if options.lowest else "tested" if versions else "newest"
+    kind = "Colab" if options.colab else "oldest" if options.lowest else "tested" if versions else "newest"
     say(f"Installing the {kind} versions for Python {version}")
     succeeds([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"])
     if "torch" in options.extras:
