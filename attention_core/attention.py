@@ -204,21 +204,9 @@ def _shielded(
     mask = xp.broadcast_to(mask, _checks.scores_shape(q, k, mask))  # (..., n_q, n_k)
     used = xp.any(mask, axis=-2)[..., None]  # (..., n_k, 1): padding is used by no query
     k, v = xp.where(used, k, 0.0), xp.where(used, v, 0.0)
-    if _blocked_may_leak(k, v, mask, xp):
-        return _each_query_alone(q, k, v, mask, scale, dropout, xp)
-    return attend(q, k, v, mask=mask, scale=scale, dropout=dropout)
-
-
-def _each_query_alone(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Array,
-    scale: float | None,
-    dropout: Callable[[Array], Array] | None,
-    xp: Any,
-) -> Attention:
-    """`attend`, every query with its own copy of k and v whose blocked rows are 0."""
+    if not _blocked_may_leak(k, v, mask, xp):
+        return attend(q, k, v, mask=mask, scale=scale, dropout=dropout)
+    # some queries may see what others may not: each gets its own copy
     allowed = mask[..., None]  # (..., n_q, n_k, 1)
     own_k = xp.where(allowed, k[..., None, :, :], 0.0)  # (..., n_q, n_k, d_k)
     own_v = xp.where(allowed, v[..., None, :, :], 0.0)  # (..., n_q, n_k, d_v)
