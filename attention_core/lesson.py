@@ -9,7 +9,6 @@ import inspect
 import re
 import sys
 import textwrap
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from types import EllipsisType
@@ -21,12 +20,11 @@ from IPython.display import display
 
 from attention_core.attention import Attention, attend, softmax
 from attention_core.examples import Example, Row, compare, computed
-from attention_core.figures import draw, png
+from attention_core.figures import bundle, draw
 
 DIGITS = 4  # decimals shown in the whole book
 TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
 NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # seen in light and dark
-PIXELS_PER_INCH = 96  # CSS pixels
 
 
 def start() -> None:
@@ -64,13 +62,9 @@ def show(figure: Callable[..., str], *args: Any, **kwargs: Any) -> None:
     The words are the picture's alt text and, folded below it, open to every reader; they are made
     from the arrays, so a check of the stored text is a check of the numbers drawn.
     """
-    fig, words = draw(figure, *args, **kwargs)
-    width, height = (round(side * PIXELS_PER_INCH) for side in fig.get_size_inches())
-    display(
-        {"image/png": b64encode(png(fig)).decode(), "text/plain": words},
-        metadata={"image/png": {"width": width, "height": height, "alt": words}},
-        raw=True,
-    )
+    drawn, words = draw(figure, *args, **kwargs)
+    data, metadata = bundle(drawn, words)
+    display(data, metadata=metadata, raw=True)
     _say("", "(the same in words)", fold="The picture in words", folded=html.escape(words))
 
 

@@ -5,7 +5,7 @@ beyond layout and returns the picture's alt text, made from the same numbers. `d
 figure, `save_svg` and `png` store it.
 """
 
-from attention_core.figures._drawing import OUTPUT, WEIGHTS, K, Q, V, draw, png, save_svg
+from attention_core.figures._drawing import OUTPUT, WEIGHTS, K, Q, V, bundle, draw, png, save_svg
 from attention_core.figures.charts import (
     dot_product_angle,
     hull,
@@ -42,6 +42,7 @@ __all__ = [
     "V",
     "attention_flow",
     "bahdanau",
+    "bundle",
     "dot_product_angle",
     "draw",
     "embedding_heatmap",

@@ -6,6 +6,7 @@ its content (`sized_by_content`). Charts with real axes state the size of those 
 
 import io
 import math
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -119,6 +120,13 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
     with _house_style():
         figure.savefig(data, format="png", dpi=DPI * scale, metadata={"Software": None})
     return data.getvalue()
+
+
+def bundle(figure: Figure, words: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what IPython displays for `figure`: the picture, the same facts in words, and its size."""
+    width, height = (round(side * DPI) for side in figure.get_size_inches())
+    data = {"text/plain": words, "image/png": b64encode(png(figure)).decode()}
+    return data, {"image/png": {"width": width, "height": height, "alt": words}}
 
 
 @contextmanager

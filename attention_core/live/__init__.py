@@ -6,13 +6,11 @@ view.q = [[1.0, 0.0, 0.5, 0.9]]  # moves the picture; a slider changes what view
 view.weights
 """
 
-from base64 import b64encode
 from typing import Any
 
 from IPython.display import display
 
 from attention_core import figures
-from attention_core.figures._drawing import DPI
 from attention_core.live.token_views import HeadsView, ItAnimalView
 from attention_core.live.view import View
 from attention_core.live.views import AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView
@@ -39,14 +37,6 @@ def show_live(view: View) -> None:
 def bundle(view: View) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the one bundle that shows `view` everywhere, and its metadata."""
     figure, _ = figures.draw(*view._figure())
-    width, height = (round(side * DPI) for side in figure.get_size_inches())
-    data = {
-        "text/plain": view.words,
-        "image/png": b64encode(figures.png(figure)).decode(),
-        "application/vnd.jupyter.widget-view+json": {
-            "version_major": 2,
-            "version_minor": 0,
-            "model_id": view.box.model_id,
-        },
-    }
-    return data, {"image/png": {"width": width, "height": height, "alt": view.words}}
+    data, metadata = figures.bundle(figure, view.words)
+    live = {"version_major": 2, "version_minor": 0, "model_id": view.box.model_id}
+    return data | {"application/vnd.jupyter.widget-view+json": live}, metadata
