@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import EllipsisType
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from IPython.core.getipython import get_ipython
 from IPython.display import display
+from tqdm import tqdm
 
 from attention_core.attention import Attention, attend, softmax
 from attention_core.examples import Example, Row, compare, computed
@@ -30,11 +31,14 @@ NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # see
 def start() -> None:
     """Set the number format of the book: four decimals, no `np.float64(...)`.
 
-    Call it once, in a notebook's first cell, after the imports.
+    Call it once, in a notebook's first cell, after the imports. Where torch is imported it computes
+    with one thread: small models gain nothing from more, and the sums are the same on every machine
+    that has as many.
     """
     np.set_printoptions(precision=DIGITS, suppress=True, floatmode="fixed", linewidth=100)
     if "torch" in sys.modules:
         sys.modules["torch"].set_printoptions(precision=DIGITS, sci_mode=False, linewidth=100)
+        sys.modules["torch"].set_num_threads(1)
     shell: Any = get_ipython()
     if shell is not None:
         printer = shell.display_formatter.formatters["text/plain"]
@@ -56,14 +60,42 @@ def number(x: float) -> str:
     return f"{x:.{DIGITS - 1}e}" if hidden else f"{x:.{DIGITS}f}"
 
 
-def show(figure: Callable[..., str], *args: Any, **kwargs: Any) -> None:
+def progress(n_steps: int, about: str) -> Iterator[int]:
+    """Count from 0 to n_steps - 1, with a progress bar in the cell's output while the loop runs.
+
+    In the end a fixed line stays, so that a stored notebook is the same after every run.
+    """
+    line = _Line(f"{about}: {n_steps} steps")
+    yield from tqdm(range(n_steps), desc=about, file=line, leave=False, mininterval=0.3, ncols=80)
+    line.write(line.text)
+
+
+class _Line:
+    """One output of a cell, for tqdm to write to: each writing replaces the last."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.handle = display({"text/plain": text}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        if self.handle is not None and text.strip():  # there is no handle outside a notebook
+            self.handle.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        """Do nothing: each writing is shown at once."""
+
+
+def show(figure: Callable[..., str], *args: Any, trained: bool = False, **kwargs: Any) -> None:
     """Draw `figure(ax, *args, **kwargs)` below the cell, with the same facts in words.
 
     The words are the picture's alt text and, folded below it, open to every reader; they are made
-    from the arrays, so a check of the stored text is a check of the numbers drawn.
+    from the arrays, so a check of the stored text is a check of the numbers drawn. `trained` marks
+    a picture of what a model has learned: its pixels may differ from one processor to another.
     """
     drawn, words = draw(figure, *args, **kwargs)
     data, metadata = bundle(drawn, words)
+    if trained:
+        metadata["image/png"]["trained"] = True  # `python -m tools.build --check` does not compare it
     display(data, metadata=metadata, raw=True)
     _say("", "(the same in words)", fold="The picture in words", folded=html.escape(words))
 

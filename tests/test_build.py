@@ -117,6 +117,24 @@ def test_a_swapped_figure_is_found(tmp_path: Path) -> None:
     assert build.differing(sorted(fresh.iterdir()), fresh, committed) == ["a.svg", "b.svg"]
 
 
+def test_the_pixels_of_a_trained_picture_may_differ_and_nothing_else(tmp_path: Path) -> None:
+    def notebook(folder: str, png: str, words: str, **about: bool) -> Path:
+        data = {"text/plain": words, "image/png": base64.b64encode(png.encode()).decode()}
+        picture = nbformat.v4.new_output("display_data", data=data, metadata={"image/png": about})
+        cell = nbformat.v4.new_code_cell("show(x)", outputs=[picture], id="x")
+        path = tmp_path / folder / "a.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+        return path
+
+    def differs(png: str, words: str, **about: bool) -> bool:
+        fresh = notebook("fresh", "old", "words", **about)
+        return bool(build.differing([fresh], fresh.parent, notebook("stored", png, words, **about).parent))
+
+    assert not differs("old", "words") and not differs("new", "words", trained=True)
+    assert differs("new", "words") and differs("old", "other", trained=True)
+
+
 def test_a_left_over_file_is_found(tmp_path: Path) -> None:
     fresh, committed = tmp_path / "fresh", tmp_path / "committed"
     fresh.mkdir()

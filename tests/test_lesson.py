@@ -13,6 +13,7 @@ from attention_core.lesson import (
     check,
     number,
     predict,
+    progress,
     show,
     show_published,
     show_rows,
@@ -38,6 +39,35 @@ def said(function, *args, **kwargs) -> str:
 def qkv():
     one = load("one-query")
     return one["q"], one["k"], one["v"]
+
+
+def test_progress_counts_shows_a_bar_and_ends_in_a_fixed_line() -> None:
+    with patch("attention_core.lesson.display") as display:
+        assert list(progress(3, "Training")) == [0, 1, 2]
+    first = display.call_args.args[0]["text/plain"]
+    updates = [call.args[0]["text/plain"] for call in display.return_value.update.mock_calls]
+    assert first == updates[-1] == "Training: 3 steps"
+    assert "Training:" in updates[0] and "0/3" in updates[0]
+
+
+def test_progress_that_is_interrupted_keeps_its_bar() -> None:
+    with patch("attention_core.lesson.display") as display:
+        for step in progress(1000, "Training"):
+            if step == 5:
+                break
+    assert "1000 steps" not in str(display.return_value.update.mock_calls)
+
+
+def test_progress_works_without_a_notebook() -> None:
+    with patch("attention_core.lesson.display", return_value=None):
+        assert list(progress(3, "Training")) == [0, 1, 2]
+
+
+def test_a_picture_of_a_trained_model_is_marked() -> None:
+    bars = ([1.0, 2.0], ["a", "b"], "q")
+    for trained in (False, True):
+        picture = shown(show, score_bars, *bars, trained=trained)[0]
+        assert picture["metadata"]["image/png"].get("trained", False) is trained
 
 
 @pytest.mark.parametrize(

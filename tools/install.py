@@ -1,9 +1,10 @@
 """Set up a virtual environment for the notebooks; `make lab` and `make test` call this.
 
     python3 -m tools.install .venv lab torch                     what `make lab` needs
-    python3 -m tools.install .venv lab torch test                what `make test` needs
+    python3 -m tools.install .venv lab torch real                the same, and a trained model
+    python3 -m tools.install .venv lab torch real test           what `make test` needs
     python3 -m tools.install --lowest .venv-lowest lab torch …   the oldest versions allowed
-    python3 -m tools.install --colab .venv-colab torch           what Colab has, without this project
+    python3 -m tools.install --colab .venv-colab torch real      what Colab has, without this project
 
 uv does the work where it can: it is fast, and on Linux it finds the CPU build of torch, which is
 a tenth of the default build's size. Where uv cannot, pip does it.
@@ -22,7 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = ROOT / "pyproject.toml"
 CONSTRAINTS = ROOT / "constraints.txt"
 COLAB = ROOT / "tests" / "colab" / "pins.txt"
-COLAB_TESTS = ["hypothesis", "nbval", "pytest-benchmark"]  # what our tests need beside Colab's packages
+COLAB_TESTS = [
+    "hypothesis",
+    "nbval",
+    "onnx",
+    "pytest-benchmark",
+]  # what our tests need beside Colab's packages
 ONE_RETRY = {"UV_HTTP_RETRIES": "1"}  # where uv cannot reach its source, pip should take over soon
 NO_VENV = (
     "This Python cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install "
@@ -101,6 +107,15 @@ def install_torch(python: Path, versions: list[str]) -> None:
     install(python, what, versions, uv_only=backend, plan_b=plan_b)
 
 
+def install_weights(python: Path) -> None:
+    """Install the weights of the trained model of notebook 13, and nothing that they ask for."""
+    say("A trained model: 83 MB to download")
+    what = tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["attention-notebooks"][
+        "real-without-dependencies"
+    ]
+    install(python, ["--no-deps", *what], [], uv_only=[], plan_b="uv could not do it; pip tries")
+
+
 def install_project(python: Path, extras: list[str], versions: list[str]) -> None:
     """Install the packages of `extras`, and this project so that its files stay where they are."""
     say(f"Packages for {' and '.join(extras)}: about a minute")
@@ -136,6 +151,8 @@ def main(arguments: list[str] | None = None) -> None:
         install_colab(python)
     else:
         install_project(python, [extra for extra in options.extras if extra != "torch"], versions)
+    if "real" in options.extras:
+        install_weights(python)
     say("Ready")
 
 
