@@ -160,6 +160,58 @@ def projections(x_q: Array, x_kv: Array, w_q: Array, w_k: Array, w_v: Array, w_o
     equal_sizes("w_o needs a row for each column of w_v", w_v=w_v.shape[-1], w_o=w_o.shape[0])
 
 
+def additive_inputs(q: Array, k: Array, w_q: Array, w_k: Array, w_v: Array) -> None:
+    """Raise unless the arrays of additive scoring fit together."""
+    axes("q", q, "n_q, d_q")
+    axes("k", k, "n_k, d_k")
+    broadcast("the leading axes of q and k must broadcast", q.shape[:-2], k.shape[:-2])
+    for name, w in {"w_q": w_q, "w_k": w_k}.items():
+        matrix(name, w, "d_in, d_hidden")
+    if w_v.ndim != 1:
+        raise ValueError(f"w_v must have shape (d_hidden,), got shape {tuple(w_v.shape)}")
+    equal_sizes("w_q needs a row for each feature of q", q=q.shape[-1], w_q=w_q.shape[0])
+    equal_sizes("w_k needs a row for each feature of k", k=k.shape[-1], w_k=w_k.shape[0])
+    what = "w_q, w_k and w_v must have the same last axis d_hidden"
+    equal_sizes(what, w_q=w_q.shape[1], w_k=w_k.shape[1], w_v=w_v.shape[0])
+
+
+def positions(x: Array, like: Array, xp: Any) -> None:
+    """Raise unless `x` holds one number for each row of `like` (..., n, d), in its library and device."""
+    array("positions", x)
+    _one_namespace({"x": like, "positions": x})
+    if not xp.isdtype(x.dtype, ("integral", "real floating")):
+        raise TypeError(f"positions must be integers or floating point, got {x.dtype}")
+    _same("device", {"x": device(like), "positions": device(x)})
+    if tuple(x.shape) != (like.shape[-2],):
+        raise ValueError(f"positions must have shape (n,) = ({like.shape[-2]},), got {tuple(x.shape)}")
+
+
+def matrix(name: str, w: Array, labels: str) -> None:
+    """Raise ValueError unless `w` has the two axes in `labels` and neither is empty."""
+    if w.ndim != 2:
+        raise ValueError(f"{name} must have 2 axes ({labels}), got shape {tuple(w.shape)}")
+    axes(name, w, labels)
+
+
+def positive_number(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a real number, ValueError unless it is finite and above 0."""
+    finite_number(name, value)
+    if not float(value) > 0:  # type: ignore[arg-type]
+        raise ValueError(f"{name} must be above 0, got {value}")
+
+
+def even(name: str, value: int) -> None:
+    """Raise unless `value` is an even integer of at least 2."""
+    positive_int(name, value)
+    if value % 2:
+        raise ValueError(f"{name} must be even, because its columns are taken in pairs, got {value}")
+
+
+def at_least_float32(dtype: Any, xp: Any) -> Any:
+    """Return `dtype`, or float32 for a type of 16 bits."""
+    return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+
+
 def finite_number(name: str, value: object) -> None:
     """Raise TypeError unless `value` is a real number, ValueError unless it is finite."""
     if isinstance(value, bool) or not isinstance(value, Real):

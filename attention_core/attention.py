@@ -111,7 +111,18 @@ def attend(
     _checks.attention_inputs(q, k, v, mask, xp)
     if mask is not None and _blocked_may_leak(k, v, mask, xp):
         return _shielded(q, k, v, mask, scale, dropout, xp)
-    scores = attention_scores(q, k, scale=scale)  # (..., n_q, n_k)
+    return weigh(attention_scores(q, k, scale=scale), v, mask=mask, dropout=dropout)
+
+
+def weigh(
+    scores: Array,
+    v: Array,
+    *,
+    mask: Array | None = None,
+    dropout: Callable[[Array], Array] | None = None,
+) -> Attention:
+    """Turn scores of any kind into weights, and gather the values with them."""
+    xp = _checks.namespace(scores=scores, v=v)
     masked_scores = scores if mask is None else xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
     weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
     output = xp.matmul(weights if dropout is None else dropout(weights), v)  # (..., n_q, d_v)
