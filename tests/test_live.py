@@ -31,6 +31,9 @@ VIEWS = (
     live.ValuesView,
     live.ItAnimalView,
     live.HeadsView,
+    live.MaskView,
+    live.KernelView,
+    live.LedgerView,
 )
 VIEW = "application/vnd.jupyter.widget-view+json"
 ATTACK = '<img src=x onerror="alert(1)">'
@@ -138,6 +141,20 @@ def assert_same(view: View) -> None:
         steps = multi_head(view.x, view.x, *w, n_heads=int(view.n_heads))
         assert_allclose(view.weights, steps.weights, atol=1e-12)
         assert_allclose(view.output, steps.output, atol=1e-12)
+    elif isinstance(view, live.MaskView):
+        i, j = np.ogrid[: int(view.n_q), :5]
+        allowed = ((j <= i + view.offset) | (not view.causal)) & (j < view.length)
+        scores = view.x[-int(view.n_q) :] @ view.x.T / 2
+        assert_allclose(view.weights, by_hand(np.where(allowed, scores, -np.inf)), atol=1e-12)
+    elif isinstance(view, live.KernelView):
+        closeness = np.exp(-((view.query - np.arange(6)) ** 2) / (2 * view.width**2))
+        assert_allclose(view.weights, closeness / closeness.sum(), atol=1e-9)
+        assert_allclose(view.output, closeness @ view.y / closeness.sum(), atol=1e-9)
+    elif isinstance(view, live.LedgerView):
+        allowed = np.arange(6) >= view.blocked
+        weights = by_hand(np.where(allowed, view.scores, -np.inf))
+        assert_allclose(view.output, weights @ view.VALUES[:, 0], atol=1e-9)
+        assert [step.start for step in view.ledger] == list(range(0, 6, int(view.block_k)))
 
 
 def test_a_wrong_number_would_be_seen() -> None:

@@ -11,6 +11,9 @@ from typing import Any
 from IPython.display import display
 
 from attention_core import figures
+from attention_core.live.kernel_view import KernelView
+from attention_core.live.ledger_view import LedgerView
+from attention_core.live.mask_view import MaskView
 from attention_core.live.token_views import HeadsView, ItAnimalView
 from attention_core.live.view import View
 from attention_core.live.views import AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView
@@ -20,6 +23,9 @@ __all__ = [
     "DotProductView",
     "HeadsView",
     "ItAnimalView",
+    "KernelView",
+    "LedgerView",
+    "MaskView",
     "ScalingView",
     "SoftmaxView",
     "ValuesView",

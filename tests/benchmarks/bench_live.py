@@ -19,12 +19,16 @@ from tests.browser.lab import chromium, find_chromium, jupyterlab, python
 
 MOVES = 50
 MEDIAN, P95, FASTER = 60, 100, 4  # milliseconds, milliseconds, times: what the views must hold
-VIEWS = ["Attention", "DotProduct", "Scaling", "Softmax", "Values", "ItAnimal", "Heads"]
+VIEWS = ["Attention", "DotProduct", "Scaling", "Softmax", "Values", "ItAnimal", "Heads", "Mask", "Kernel"]
+VIEWS += ["Ledger"]
+SECOND = ("Heads", "Mask")  # here the second slider has room for every move
 
 SETUP = f"""
 from attention_core.live import *
 views = [{", ".join(f"{name}View()" for name in VIEWS)}]
-views[-1].n_heads = 8  # then every move of the second slider picks another head
+views[6].n_heads = 8  # then every move of the second slider picks another head
+views[7].offset = -5  # and every move of this one allows more keys
+views[9].block_k = 1
 """
 INTERACT = """
 %matplotlib inline
@@ -116,7 +120,7 @@ def main() -> int:
         timings = []
         for i, name in enumerate(VIEWS):
             view = page.locator(".attention-view").nth(i)
-            slider = view.locator(".noUi-handle:visible").nth(1 if name == "Heads" else 0)
+            slider = view.locator(".noUi-handle:visible").nth(name in SECOND)
             timings.append(Timing.of(f"{name}View", measure(page, i + 1, ".attention-view svg", slider)))
         cell = page.locator(".jp-CodeCell").nth(len(VIEWS) + 1)
         times = measure(page, len(VIEWS) + 1, "img", cell.locator(".noUi-handle"))

@@ -13,9 +13,10 @@ import warnings
 from attention_core.live import *
 from tests.test_live import assert_same
 kinds = [AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView, ItAnimalView, HeadsView]
+kinds += [MaskView, KernelView, LedgerView]
 views = [kind() for kind in [*kinds, AttentionView]]  # the first one twice
 """
-COUNT = 8
+COUNT = 11
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
