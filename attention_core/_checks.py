@@ -1,6 +1,7 @@
 """Input checks shared by the kernels: what was expected, and what came."""
 
 import math
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,6 +9,11 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 Array = Any  # a numpy, torch or other array-API array
+Shape = tuple[int, ...]
+
+# A check of kinds or of shapes that passed is not made again: it takes as long as a small attention.
+_NAMESPACES: dict[frozenset[Any], Any] = {}
+_MASKS: set[tuple[Any, Any]] = set()
 
 
 def namespace(**arrays: Array) -> Any:
@@ -15,6 +21,13 @@ def namespace(**arrays: Array) -> Any:
 
     Raises TypeError for lists, integers, booleans, or mixed libraries, dtypes or devices.
     """
+    kinds = frozenset([_kind(x) for x in arrays.values()])
+    if kinds not in _NAMESPACES:
+        _NAMESPACES[kinds] = _checked_namespace(arrays)
+    return _NAMESPACES[kinds]
+
+
+def _checked_namespace(arrays: dict[str, Array]) -> Any:
     for name, x in arrays.items():
         array(name, x)
     xp = _one_namespace(arrays)
@@ -37,11 +50,16 @@ def array(name: str, x: object) -> None:
 
 def axes(name: str, x: Array, labels: str) -> None:
     """Raise ValueError unless `x` has at least the axes in `labels` and none of its axes is empty."""
-    if x.ndim < max(1, len(labels.split())):
+    _axes(name, x.shape, labels)
+
+
+@lru_cache
+def _axes(name: str, shape: Shape, labels: str) -> None:
+    if len(shape) <= labels.count(","):
         wanted = f"shape (..., {labels})" if labels else "at least one axis"
-        raise ValueError(f"{name} must have {wanted}, got shape {tuple(x.shape)}")
-    if 0 in x.shape:
-        raise ValueError(f"{name} must have no empty axis, got shape {tuple(x.shape)}")
+        raise ValueError(f"{name} must have {wanted}, got shape {tuple(shape)}")
+    if 0 in shape:
+        raise ValueError(f"{name} must have no empty axis, got shape {tuple(shape)}")
 
 
 def equal_sizes(what: str, **sizes: int) -> None:
@@ -58,7 +76,7 @@ def last_axis(label: str, size: int, **arrays: Array) -> None:
             raise ValueError(f"the last axis of {name} must be {label} = {size}, got shape {tuple(x.shape)}")
 
 
-def broadcast(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast(what: str, *shapes: Shape) -> Shape:
     """Return the shape that `shapes` broadcast to, or raise ValueError."""
     try:
         return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
@@ -69,50 +87,92 @@ def broadcast(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def queries_and_keys(q: Array, k: Array, scale: float | None) -> None:
     """Raise unless q (..., n_q, d_k) and k (..., n_k, d_k) can be compared."""
-    axes("q", q, "n_q, d_k")
-    axes("k", k, "n_k, d_k")
-    equal_sizes("q and k must have the same last axis d_k", q=q.shape[-1], k=k.shape[-1])
-    broadcast("the leading axes of q and k must broadcast", q.shape[:-2], k.shape[:-2])
+    _comparable(q.shape, k.shape)
     if scale is not None:
         finite_number("scale", scale)
 
 
+@lru_cache
+def _comparable(q: Shape, k: Shape) -> None:
+    _axes("q", q, "n_q, d_k")
+    _axes("k", k, "n_k, d_k")
+    equal_sizes("q and k must have the same last axis d_k", q=q[-1], k=k[-1])
+    broadcast("the leading axes of q and k must broadcast", q[:-2], k[:-2])
+
+
 def attention_inputs(q: Array, k: Array, v: Array, mask: Array | None, xp: Any) -> None:
     """Raise unless q, k, v (..., n_k, d_v) and mask (..., n_q, n_k) fit together."""
-    queries_and_keys(q, k, None)
-    axes("v", v, "n_k, d_v")
-    equal_sizes("k and v must have the same number of rows n_k", k=k.shape[-2], v=v.shape[-2])
-    what = "the leading axes of q, k and v must broadcast"
-    leading = broadcast(what, q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    shape = _attention_shape(q.shape, k.shape, v.shape)
     if mask is not None:
         boolean_mask(mask, q, xp)
-        shape = (*leading, q.shape[-2], k.shape[-2])
-        if not _fits(mask.shape, shape):
-            raise ValueError(f"mask must broadcast to the scores' shape {shape}, got {tuple(mask.shape)}")
+        fitting_mask(mask, shape)
 
 
-def scores_shape(q: Array, k: Array, mask: Array) -> tuple[int, ...]:
-    """Return the shape (..., n_q, n_k) that the masked scores of q and k have."""
-    leading = broadcast("leading axes must broadcast", q.shape[:-2], k.shape[:-2])
-    return broadcast("mask must fit", (*leading, q.shape[-2], k.shape[-2]), mask.shape)
+@lru_cache
+def _attention_shape(q: Shape, k: Shape, v: Shape) -> Shape:
+    """Return the shape (..., n_q, n_k) of the scores of q and k with every leading axis of v."""
+    _comparable(q, k)
+    _axes("v", v, "n_k, d_v")
+    equal_sizes("k and v must have the same number of rows n_k", k=k[-2], v=v[-2])
+    leading = broadcast("the leading axes of q, k and v must broadcast", q[:-2], k[:-2], v[:-2])
+    return (*leading, q[-2], k[-2])
 
 
-def boolean_mask(mask: Array, q: Array, xp: Any) -> None:
-    """Raise TypeError unless `mask` is a boolean array of q's library and device."""
+def scores_and_values(scores: Array, v: Array, mask: Array | None, xp: Any) -> None:
+    """Raise unless scores (..., n_q, n_k), v (..., n_k, d_v) and mask (..., n_q, n_k) fit together."""
+    shape = _weights_shape(scores.shape, v.shape)
+    if mask is not None:
+        boolean_mask(mask, scores, xp, "scores")
+        fitting_mask(mask, shape)
+
+
+@lru_cache
+def _weights_shape(scores: Shape, v: Shape) -> Shape:
+    """Return the shape of the scores with every leading axis of v."""
+    _axes("scores", scores, "n_q, n_k")
+    _axes("v", v, "n_k, d_v")
+    equal_sizes("scores need a column for each row of v", scores=scores[-1], v=v[-2])
+    leading = broadcast("the leading axes of scores and v must broadcast", scores[:-2], v[:-2])
+    return (*leading, *scores[-2:])
+
+
+def fitting_mask(mask: Array, shape: Shape) -> None:
+    """Raise ValueError unless `mask` may be used for scores of this shape: it may add leading axes only."""
+    if not _fits(mask.shape, shape):
+        raise ValueError(f"mask must broadcast to the scores' shape {shape}, got {tuple(mask.shape)}")
+
+
+@lru_cache
+def _fits(mask: Shape, scores: Shape) -> bool:
+    try:
+        return np.broadcast_shapes(mask, scores)[-2:] == scores[-2:]
+    except ValueError:
+        return False
+
+
+def boolean_mask(mask: Array, like: Array, xp: Any, name: str = "q") -> None:
+    """Raise TypeError unless `mask` is a boolean array of the library and device of `like`, called `name`."""
+    kinds = (_kind(mask), _kind(like))
+    if kinds not in _MASKS:
+        _check_mask(mask, like, xp, name)
+        _MASKS.add(kinds)
+    axes("mask", mask, "")
+
+
+def _check_mask(mask: Array, like: Array, xp: Any, name: str) -> None:
     if not is_array_api_obj(mask):
         raise TypeError(f"mask must be a boolean array, got {type(mask).__name__}")
-    _one_namespace({"q": q, "mask": mask})
+    _one_namespace({name: like, "mask": mask})
     if not xp.isdtype(mask.dtype, "bool"):
         raise TypeError(
             f"mask must be boolean with True = may attend, got {mask.dtype}; write mask == 1 "
             "if 1 means 'may attend', mask == 0 if 1 means 'blocked' or if it is 0 and -inf"
         )
-    _same("device", {"q": device(q), "mask": device(mask)})
-    axes("mask", mask, "")
+    _same("device", {name: device(like), "mask": device(mask)})
 
 
 def heads_mask(mask: Array, q: Array, k: Array, xp: Any) -> None:
-    """Raise unless it is certain which axis of `mask` belongs to the heads of q and k.
+    """Raise unless `mask` fits, and it is certain which of its axes belongs to the heads of q.
 
     Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
     when the sizes differ, and a wrong result without a word when they happen to be equal.
@@ -124,6 +184,9 @@ def heads_mask(mask: Array, q: Array, k: Array, xp: Any) -> None:
             f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
             f"end, got {tuple(mask.shape)}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
         )
+    what = "the leading axes of x_q and x_kv must broadcast"
+    leading = broadcast(what, q.shape[:-3], k.shape[:-3])
+    fitting_mask(mask, (*leading, n_heads, q.shape[-2], k.shape[-2]))
 
 
 def lengths(x: Array, n_k: int) -> Any:
@@ -141,23 +204,42 @@ def lengths(x: Array, n_k: int) -> Any:
 
 def divides(n_heads: int, d_model: int) -> None:
     """Raise unless `n_heads` divides `d_model`."""
-    positive_int("n_heads", n_heads)
-    if d_model % n_heads:
-        fitting = [n for n in range(1, d_model + 1) if d_model % n == 0]
-        raise ValueError(f"n_heads must divide d_model = {d_model} (one of {fitting}), got {n_heads}")
+    _divides("n_heads", n_heads, "d_model", d_model)
 
 
-def projections(x_q: Array, x_kv: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> None:
-    """Raise unless the weight matrices of multi-head attention fit their inputs."""
+def groups(n_kv_heads: int, n_heads: int) -> None:
+    """Raise unless the heads of the queries can share `n_kv_heads` heads of keys, equally many each."""
+    _divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+
+
+def _divides(name: str, part: int, whole_name: str, whole: int) -> None:
+    positive_int(name, part)
+    if whole % part:
+        fitting = [n for n in range(1, whole + 1) if whole % n == 0]
+        raise ValueError(f"{name} must divide {whole_name} = {whole} (one of {fitting}), got {part}")
+
+
+def projections(
+    x_q: Array, x_kv: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, n_heads: int, n_kv_heads: int
+) -> None:
+    """Raise unless the weight matrices of multi-head attention fit their inputs and the numbers of heads."""
     axes("x_q", x_q, "n_q, d_in")
     axes("x_kv", x_kv, "n_k, d_kv")
     for name, w in {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}.items():
-        if w.ndim != 2:
-            raise ValueError(f"{name} must have 2 axes (d_in, d_out), got shape {tuple(w.shape)}")
+        matrix(name, w, "d_in, d_out")
     equal_sizes("w_q needs a row for each feature of x_q", x_q=x_q.shape[-1], w_q=w_q.shape[0])
     equal_sizes("w_k needs a row for each feature of x_kv", x_kv=x_kv.shape[-1], w_k=w_k.shape[0])
     equal_sizes("w_v needs a row for each feature of x_kv", x_kv=x_kv.shape[-1], w_v=w_v.shape[0])
-    equal_sizes("w_o needs a row for each column of w_v", w_v=w_v.shape[-1], w_o=w_o.shape[0])
+    divides(n_heads, w_q.shape[1])
+    groups(n_kv_heads, n_heads)
+    d_head = w_q.shape[1] // n_heads
+    wanted = f"n_kv_heads · d_head = {n_kv_heads} · {d_head}"
+    if w_k.shape[1] != n_kv_heads * d_head:
+        raise ValueError(f"w_k must have {wanted} columns, got {w_k.shape[1]}")
+    if w_v.shape[1] % n_kv_heads:
+        raise ValueError(f"n_kv_heads = {n_kv_heads} must divide the columns of w_v, got {w_v.shape[1]}")
+    columns = w_v.shape[1] // n_kv_heads * n_heads
+    equal_sizes("w_o needs a row for each value column of each head", columns=columns, w_o=w_o.shape[0])
 
 
 def additive_inputs(q: Array, k: Array, w_q: Array, w_k: Array, w_v: Array) -> None:
@@ -207,11 +289,6 @@ def even(name: str, value: int) -> None:
         raise ValueError(f"{name} must be even, because its columns are taken in pairs, got {value}")
 
 
-def at_least_float32(dtype: Any, xp: Any) -> Any:
-    """Return `dtype`, or float32 for a type of 16 bits."""
-    return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
-
-
 def finite_number(name: str, value: object) -> None:
     """Raise TypeError unless `value` is a real number, ValueError unless it is finite."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -247,12 +324,8 @@ def whole_number(name: str, value: object) -> None:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
 
 
-def _fits(mask: tuple[int, ...], scores: tuple[int, ...]) -> bool:
-    """May a mask of this shape be used for scores of that shape? It may add leading axes only."""
-    try:
-        return np.broadcast_shapes(tuple(mask), scores)[-2:] == scores[-2:]
-    except ValueError:
-        return False
+def _kind(x: object) -> tuple[type, Any, Any]:
+    return type(x), getattr(x, "dtype", None), getattr(x, "device", None)
 
 
 def _one_namespace(arrays: dict[str, Array]) -> Any:
@@ -264,7 +337,8 @@ def _one_namespace(arrays: dict[str, Array]) -> Any:
 
 
 def _same(what: str, came: dict[str, Any]) -> None:
-    if len(set(map(str, came.values()))) > 1:
+    known = [x for x in came.values() if x is not None]  # under jax.jit an array has no device yet
+    if len(set(map(str, known))) > 1:
         raise TypeError(f"all arrays must have one {what}, got {_listed(came)}")
 
 

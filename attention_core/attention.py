@@ -7,6 +7,8 @@ Masks are boolean everywhere, and True means "may attend".
 
 import math
 from collections.abc import Callable
+from functools import partial
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,11 +49,14 @@ def softmax(x: Array, *, axis: int = -1) -> Array:
     xp = _checks.namespace(x=x)
     _checks.axes("x", x, "")
     _checks.axis("axis", axis, x)
+    if hasattr(xp, "softmax"):  # torch has its own, in one pass
+        return _library_softmax(x, axis, xp)
     m = xp.max(x, axis=axis, keepdims=True)
-    m = xp.where(m == -xp.inf, 0.0, m)  # nothing allowed: -inf - 0, because -inf + inf is NaN
-    e = _at_least_float32(xp.exp(x - m), xp)  # at most 1 each; float16 could not hold a long sum
-    total = xp.sum(e, axis=axis, keepdims=True)
-    return xp.astype(e / xp.where(total == 0, 1.0, total), x.dtype)
+    m = xp.maximum(m, xp.finfo(x.dtype).min)  # nothing allowed: m is finite, because -inf + inf is NaN
+    e = xp.exp(x - m)  # at most 1 each
+    wide = at_least_float32(x.dtype, xp)  # float16 could not hold a long sum
+    total = xp.maximum(xp.sum(e, axis=axis, keepdims=True, dtype=wide), 1.0)  # 0 where nothing is allowed
+    return xp.astype(e / total, x.dtype, copy=False)
 
 
 def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array:
@@ -69,11 +74,49 @@ def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array
     >>> attention_scores(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 5.0]]), scale=1.0)
     array([[3., 0.]])
     """
-    xp = _checks.namespace(q=q, k=k)
+    _checks.namespace(q=q, k=k)
     _checks.queries_and_keys(q, k, scale)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)  # float: keeps q's dtype
     scaled_q = q * scale  # (..., n_q, d_k)  scaled before the product, so that float16 can hold it
-    return xp.matmul(scaled_q, xp.matrix_transpose(k))  # (..., n_q, n_k)
+    return scaled_q @ k.mT  # (..., n_q, n_k)
+
+
+def weigh(
+    scores: Array,
+    v: Array,
+    *,
+    mask: Array | None = None,
+    dropout: Callable[[Array], Array] | None = None,
+) -> Attention:
+    """Turn scores of any kind into weights, and let every query gather the values with them.
+
+    Formula: output = softmax(scores) v; scores are -inf where `mask` is False.
+    Shapes: scores (..., n_q, n_k), v (..., n_k, d_v), mask broadcasts to (..., n_q, n_k)
+    -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
+    Dtype: any floating point, the same for scores and v, kept; mask boolean, True = may attend.
+
+    A query that may attend to nothing gets weights 0 and output 0. A score or value that is blocked
+    changes nothing, even where it is NaN, infinite or close to overflow. Where some queries may
+    attend to such a value and others not, that costs n_q copies of v.
+    `dropout` is applied to the weights before they meet the values; the weights returned are
+    those before it, so they still sum to 1.
+
+    Raises TypeError for lists, integers, masks that are not boolean, mixed libraries, dtypes or
+    devices; ValueError for shapes that do not fit or an empty axis.
+
+    Source: Bahdanau, Cho & Bengio (2015), Neural Machine Translation by Jointly Learning to Align
+    and Translate, section 3.1, eq. 5 and 6.
+
+    >>> weigh(np.array([[1.0, 1.0, -np.inf]]), np.array([[10.0], [20.0], [90.0]])).output
+    array([[15.]])
+    """
+    xp = _checks.namespace(scores=scores, v=v)
+    _checks.scores_and_values(scores, v, mask, xp)
+    masked_scores = scores if mask is None else xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
+    weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
+    kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
+    output = _shielded(matmul, kept, v, mask, xp)  # (..., n_q, d_v)  kept @ v
+    return Attention(scores, masked_scores, weights, output)
 
 
 def attend(
@@ -92,11 +135,9 @@ def attend(
     (..., n_q, n_k) -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
     Dtype: any floating point, the same for q, k and v, kept; mask boolean, True = may attend.
 
-    A query that may attend to nothing gets weights 0 and output 0. A key or value that is blocked
-    changes nothing, even where it is NaN, infinite or close to overflow: it then counts as 0. Where
-    some queries may attend to such a key and others not, that costs n_q copies of k and v.
-    `dropout` is applied to the weights before they meet the values; the weights returned are
-    those before it, so they still sum to 1.
+    What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too. A
+    blocked key changes nothing either: where it is NaN, infinite or close to overflow it counts as 0.
+    Where some queries may attend to such a key and others not, that costs n_q copies of k.
 
     Raises TypeError for lists, integers, masks that are not boolean, mixed libraries, dtypes or
     devices; ValueError for shapes that do not fit, an empty axis, or a scale that is not finite.
@@ -109,24 +150,9 @@ def attend(
     """
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
-    if mask is not None and _blocked_may_leak(k, v, mask, xp):
-        return _shielded(q, k, v, mask, scale, dropout, xp)
-    return weigh(attention_scores(q, k, scale=scale), v, mask=mask, dropout=dropout)
-
-
-def weigh(
-    scores: Array,
-    v: Array,
-    *,
-    mask: Array | None = None,
-    dropout: Callable[[Array], Array] | None = None,
-) -> Attention:
-    """Turn scores of any kind into weights, and gather the values with them."""
-    xp = _checks.namespace(scores=scores, v=v)
-    masked_scores = scores if mask is None else xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
-    weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
-    output = xp.matmul(weights if dropout is None else dropout(weights), v)  # (..., n_q, d_v)
-    return Attention(scores, masked_scores, weights, output)
+    compare = partial(attention_scores, scale=scale)
+    scores = _shielded(compare, q, k, mask, xp)  # (..., n_q, n_k)  q kᵀ / √d_k
+    return weigh(scores, v, mask=mask, dropout=dropout)  # output (..., n_q, d_v)
 
 
 def causal_mask(
@@ -190,47 +216,48 @@ def padding_mask(lengths: Array, n_k: int) -> Array:
     return (j < lengths[..., None])[..., None, :]  # (..., 1, n_k)
 
 
-def _blocked_may_leak(k: Array, v: Array, mask: Array, xp: Any) -> bool:
-    """Is there a NaN, infinity or huge number in a key or value that some query may not attend to?"""
-    limit = math.sqrt(xp.finfo(k.dtype).max)  # products of larger numbers overflow, also in gradients
-    k_bad = xp.any(~(xp.abs(k) <= limit), axis=-1)  # (..., n_k)  a NaN is not <= anything
-    v_bad = xp.any(~(xp.abs(v) <= limit), axis=-1)  # (..., n_k)
-    bad = k_bad | v_bad
-    return bool(xp.any(~mask & bad[..., None, :])) if bool(xp.any(bad)) else False
+def at_least_float32(dtype: Any, xp: Any) -> Any:
+    """Return `dtype`, or float32 for a type of 16 bits."""
+    return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+
+
+def _library_softmax(x: Array, axis: int, xp: Any) -> Array:
+    """Return the softmax of the library `xp`, with 0 for its NaN where every score is -inf."""
+    weights = xp.softmax(x, axis)
+    if not bool(xp.isnan(xp.sum(weights))):
+        return weights
+    blocked = xp.all(x == -xp.inf, axis=axis, keepdims=True)
+    finite = xp.where(blocked, 0.0, x)  # before softmax, for its gradient would be NaN too
+    return xp.where(blocked, 0.0, xp.softmax(finite, axis))
 
 
 def _shielded(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Array,
-    scale: float | None,
-    dropout: Callable[[Array], Array] | None,
-    xp: Any,
-) -> Attention:
-    """`attend`, with 0 in the place of blocked keys and values.
+    step: Callable[[Array, Array], Array], queries: Array, rows: Array, mask: Array | None, xp: Any
+) -> Array:
+    """Return step(queries, rows), with 0 in the place of blocked rows where these could do harm.
 
-    Needed because a weight of 0 does not silence a NaN: 0 · NaN is NaN, in outputs and gradients.
+    Shapes: queries (..., n_q, any), rows (..., n_k, any): the keys or the values -> (..., n_q, any).
+    A weight of 0 does not silence a NaN: 0 · NaN is NaN, in outputs and in gradients.
     """
-    mask = xp.broadcast_to(mask, _checks.scores_shape(q, k, mask))  # (..., n_q, n_k)
+    if mask is None or not _blocked_may_leak(rows, mask, xp):
+        return step(queries, rows)
+    mask = xp.broadcast_to(mask, np.broadcast_shapes(mask.shape, (queries.shape[-2], rows.shape[-2])))
     used = xp.any(mask, axis=-2)[..., None]  # (..., n_k, 1): padding is used by no query
-    k, v = xp.where(used, k, 0.0), xp.where(used, v, 0.0)
-    if not _blocked_may_leak(k, v, mask, xp):
-        return attend(q, k, v, mask=mask, scale=scale, dropout=dropout)
+    rows = xp.where(used, rows, 0.0)  # (..., n_k, any)
+    if not _blocked_may_leak(rows, mask, xp):
+        return step(queries, rows)
     # some queries may see what others may not: each gets its own copy
-    allowed = mask[..., None]  # (..., n_q, n_k, 1)
-    own_k = xp.where(allowed, k[..., None, :, :], 0.0)  # (..., n_q, n_k, d_k)
-    own_v = xp.where(allowed, v[..., None, :, :], 0.0)  # (..., n_q, n_k, d_v)
-    rows = None if dropout is None else lambda w: dropout(w[..., 0, :])[..., None, :]
-    alone = attend(
-        q[..., None, :], own_k, own_v, mask=mask[..., None, :], scale=scale, dropout=rows
-    )  # every step (..., n_q, 1, n_k or d_v)
-    return Attention(*(step[..., 0, :] for step in alone))
+    own_rows = xp.where(mask[..., None], rows[..., None, :, :], 0.0)  # (..., n_q, n_k, any)
+    return step(queries[..., None, :], own_rows)[..., 0, :]
 
 
-def _at_least_float32(x: Array, xp: Any) -> Array:
-    """Return `x` itself, or float32 for a type of 16 bits."""
-    return xp.astype(x, xp.float32) if xp.finfo(x.dtype).bits < 32 else x
+def _blocked_may_leak(rows: Array, mask: Array, xp: Any) -> bool:
+    """Is there a NaN, infinity or huge number in a row that some query may not attend to?"""
+    limit = math.sqrt(xp.finfo(rows.dtype).max)  # products of larger numbers overflow, also in gradients
+    if bool(xp.max(xp.abs(rows)) <= limit):  # a NaN is not <= anything
+        return False
+    bad = xp.any(~(xp.abs(rows) <= limit), axis=-1)  # (..., n_k)
+    return bool(xp.any(~mask & bad[..., None, :]))
 
 
 def _library(like: Array | None) -> tuple[Any, Any]:

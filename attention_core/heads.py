@@ -1,5 +1,7 @@
 """Multi-head attention: split the model dimension into heads, attend in each, merge."""
 
+from typing import Any
+
 from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import Attention, attend
@@ -60,6 +62,7 @@ def multi_head(
     w_o: Array,
     *,
     n_heads: int,
+    n_kv_heads: int | None = None,
     mask: Array | None = None,
     scale: float | None = None,
 ) -> Attention:
@@ -73,10 +76,16 @@ def multi_head(
     of the heads too: (..., n_heads or 1, n_q, n_k). For a mask (batch, n_q, n_k) write mask[:, None].
     A NaN in a blocked row of x_kv changes no output, but it reaches the gradients of w_k and w_v.
 
-    Raises TypeError or ValueError as `attend` does, and ValueError when a weight matrix does not
-    fit its input, n_heads does not divide d_model, or a mask has no axis for the heads.
+    Fewer heads of keys and values, n_kv_heads, make it grouped-query attention (1: multi-query): head
+    h uses the keys and values h // (n_heads / n_kv_heads), and w_k and w_v have n_kv_heads · d_head
+    columns, with d_head = d_model / n_heads. The shared keys and values are not repeated.
 
-    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
+    Raises TypeError or ValueError as `attend` does, and ValueError when a weight matrix does not
+    fit its input, n_heads does not divide d_model, n_kv_heads does not divide n_heads, or a mask has
+    no axis for the heads.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2; for n_kv_heads Ainslie et
+    al. (2023), GQA, section 2.2, and Shazeer (2019), Fast Transformer Decoding, section 3.
 
     >>> import numpy as np
     >>> x, eye = np.array([[1.0, 0.0], [0.0, 1.0]]), np.eye(2)
@@ -85,11 +94,23 @@ def multi_head(
            [0.5   , 0.7311]])
     """
     xp = _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
-    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o)
-    q = split_heads(xp.matmul(x_q, w_q), n_heads)  # (..., n_heads, n_q, d_k)
-    k = split_heads(xp.matmul(x_kv, w_k), n_heads)  # (..., n_heads, n_k, d_k)
-    v = split_heads(xp.matmul(x_kv, w_v), n_heads)  # (..., n_heads, n_k, d_v)
+    n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
+    q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_k)
+    k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_k)
+    v = split_heads(x_kv @ w_v, n_kv_heads)  # (..., n_kv_heads, n_k, d_v)
     if mask is not None:
         _checks.heads_mask(mask, q, k, xp)
-    heads = attend(q, k, v, mask=mask, scale=scale)  # output (..., n_heads, n_q, d_v)
-    return heads._replace(output=xp.matmul(merge_heads(heads.output), w_o))  # (..., n_q, d_out)
+        mask = xp.broadcast_to(mask, (*mask.shape[:-3], *q.shape[-3:-1], mask.shape[-1]))
+        mask = _regroup(mask, n_kv_heads, xp)
+    groups = attend(_regroup(q, n_kv_heads, xp), k, v, mask=mask, scale=scale)
+    heads = Attention(*(_regroup(step, n_heads, xp) for step in groups))  # (..., n_heads, n_q, any)
+    return heads._replace(output=merge_heads(heads.output) @ w_o)  # (..., n_q, d_out)
+
+
+def _regroup(x: Array, n: int, xp: Any) -> Array:
+    """Lay heads that share their keys one below the other, (..., n_kv_heads, rows, any), or undo it.
+
+    To the keys, the queries of several heads are only more queries.
+    """
+    return xp.reshape(x, (*x.shape[:-3], n, x.shape[-3] * x.shape[-2] // n, x.shape[-1]))

@@ -1,5 +1,7 @@
 """Fixtures for every test."""
 
+import sys
+
 import hypothesis
 import numpy as np
 import pytest
@@ -11,6 +13,12 @@ hypothesis.settings.register_profile("course", derandomize=True, deadline=None, 
 hypothesis.settings.load_profile("course")
 
 pytest.register_assert_rewrite("tests.properties")
+
+
+def pytest_collection_finish() -> None:
+    """Let torch compute with one thread, where a test file has imported it: small models need no more."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture(params=LIBRARIES, ids=str, scope="session")

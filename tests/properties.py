@@ -1,6 +1,6 @@
 """What must be true of the kernels, as functions of the module that holds them.
 
-`test_attention.py` and `test_heads.py` hand them the real kernels, `test_mutants.py` damaged copies.
+`test_attention.py` hands them the real kernels, `test_mutants.py` damaged copies.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,6 +58,19 @@ def softmax_ignores_a_shift(kernels: Kernels) -> None:
     (x,) = random((4, 5))
     for shift in (1.0, -1e3, 1e3, 1e6):
         assert_allclose(kernels.softmax(x + shift), kernels.softmax(x), rtol=1e-8)
+
+
+def softmax_of_rows_without_a_score(kernels: Kernels) -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array([[-inf, -inf], [-inf, 3.0], [nan, 1.0], [nan, -inf], [0.0, 0.0]])
+    expected = np.array([[0, 0], [0, 1], [nan, nan], [nan, nan], [0.5, 0.5]])
+    assert_array_equal(kernels.softmax(torch.tensor(x)), expected)
+    assert_array_equal(kernels.softmax(torch.tensor(x.T.copy()), axis=0), expected.T)
+    with np.errstate(invalid="ignore"):
+        assert_array_equal(kernels.softmax(x), expected)
+    scores = torch.tensor(x[[0, 1, 4]], requires_grad=True)
+    (kernels.softmax(scores) * torch.arange(6).reshape(3, 2)).sum().backward()
+    assert_array_equal(np.asarray(scores.grad), [[0, 0], [0, 0], [-0.25, 0.25]])
 
 
 def softmax_of_huge_scores(kernels: Kernels) -> None:
@@ -164,8 +177,45 @@ def a_blocked_key_or_value_changes_nothing(kernels: Kernels) -> None:
                 assert_allclose(steps.weights, clean.weights, rtol=1e-12)
                 assert_allclose(steps.output, clean.output, rtol=1e-12)
                 assert_array_equal(np.isneginf(steps.masked_scores), np.isneginf(clean.masked_scores))
-                if not np.isfinite(poison):
+                if keys is bad_k and not np.isfinite(poison):
                     assert_array_equal(steps.scores[..., hidden], 0)  # it counts as 0
+
+
+def weigh_is_the_second_half_of_attend(kernels: Kernels) -> None:
+    q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
+    scores = kernels.attention_scores(q, k, scale=1.0)
+    twice = lambda weights: 2 * weights  # noqa: E731
+    for mask in (None, *(mask for mask, _ in blocked_cases(kernels))):
+        ours = kernels.weigh(scores, v, mask=mask, dropout=twice)
+        whole = kernels.attend(q, k, v, mask=mask, scale=1.0, dropout=twice)
+        for x, y in zip(ours, whole, strict=True):
+            assert_allclose(x, y, rtol=1e-12)
+        assert_allclose(ours.output, 2 * ours.weights @ v, rtol=1e-12)
+        assert_array_equal(ours.scores, scores)
+
+
+def a_blocked_score_changes_nothing(kernels: Kernels) -> None:
+    q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
+    clean = q @ np.swapaxes(k, -2, -1)
+    everything = np.zeros((3, 5), bool)
+    for mask, _ in [*blocked_cases(kernels), (everything, [])]:
+        expected = weighed(kernels, clean, v, mask)
+        for poison in POISON:
+            for ours, wanted in zip(
+                weighed(kernels, np.where(mask, clean, poison), v, mask), expected, strict=True
+            ):
+                assert_allclose(ours, wanted, rtol=1e-12, atol=1e-12)
+        assert np.all(expected[2][np.broadcast_to(~mask, clean.shape)] == 0)
+
+
+def weighed(kernels: Kernels, scores: np.ndarray, v: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
+    """Return weights and output, by numpy, and the gradients of the scores and of v, by torch."""
+    tensors = [torch.tensor(x, requires_grad=True) for x in (scores, v)]
+    steps = kernels.weigh(scores, v, mask=mask)
+    output = kernels.weigh(*tensors, mask=torch.tensor(mask)).output
+    (output * torch.arange(1, 1 + output.numel()).reshape(output.shape)).sum().backward()
+    by_input = [x.grad.numpy() for x in tensors if x.grad is not None]
+    return [steps.weights, steps.output, *by_input]
 
 
 def a_key_blocked_for_some_changes_only_the_others(kernels: Kernels) -> None:
@@ -274,6 +324,7 @@ ATTENTION = [
     softmax_is_the_formula,
     softmax_ignores_a_shift,
     softmax_of_huge_scores,
+    softmax_of_rows_without_a_score,
     whole_numbers_are_exact,
     attend_is_the_formula,
     rows_sum_to_one,
@@ -282,6 +333,8 @@ ATTENTION = [
     the_future_cannot_change_the_past,
     masks_are_as_drawn,
     a_blocked_key_or_value_changes_nothing,
+    weigh_is_the_second_half_of_attend,
+    a_blocked_score_changes_nothing,
     a_key_blocked_for_some_changes_only_the_others,
     a_blocked_key_or_value_changes_no_gradient,
     a_row_without_keys_is_zero,
@@ -289,81 +342,4 @@ ATTENTION = [
     float16_holds_large_inputs,
     dropout_meets_the_values_alone,
     inputs_stay_as_they_are,
-]
-
-
-def split_gives_each_head_its_columns(kernels: Kernels) -> None:
-    (x,) = random((2, 3, 6))
-    for n_heads in (1, 2, 3, 6):
-        heads = kernels.split_heads(x, n_heads)
-        size = 6 // n_heads
-        assert heads.shape == (2, n_heads, 3, size)
-        for h in range(n_heads):
-            assert_array_equal(heads[:, h], x[:, :, h * size : (h + 1) * size])
-        assert_array_equal(kernels.merge_heads(heads), x)
-
-
-def multi_head_is_each_head_alone(kernels: Kernels) -> None:
-    square = random((2, 3, 6), (2, 3, 6), *[(6, 6)] * 4)
-    cross = random((2, 3, 5), (2, 4, 7), (5, 6), (7, 6), (7, 9), (9, 2))
-    for arrays, scale in [(square, None), (cross, None), (cross, 1.0)]:
-        n_k = arrays[1].shape[-2]
-        mask = np.random.default_rng(1).random((2, 3, 3, n_k)) < 0.7
-        steps = kernels.multi_head(*arrays, n_heads=3, mask=mask, scale=scale)
-        weights, output = each_head_alone(mask, scale, *arrays)
-        assert_allclose(steps.weights, weights, rtol=1e-9, atol=1e-12)
-        assert_allclose(steps.output, output, rtol=1e-9, atol=1e-12)
-        assert steps.scores.shape == steps.masked_scores.shape == weights.shape
-
-
-def each_head_alone(
-    mask: np.ndarray,
-    scale: float | None,
-    x_q: np.ndarray,
-    x_kv: np.ndarray,
-    w_q: np.ndarray,
-    w_k: np.ndarray,
-    w_v: np.ndarray,
-    w_o: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights and output of 3 heads, each made from its own columns of the weight matrices."""
-    all_weights, output = [], 0.0
-    for q_part, k_part, v_part, o_part, h in zip(
-        *(np.split(w, 3, axis=1) for w in (w_q, w_k, w_v)), np.split(w_o, 3), range(3), strict=True
-    ):
-        weights, head = loop_attend_all(x_q @ q_part, x_kv @ k_part, x_kv @ v_part, mask[:, h], scale)
-        all_weights.append(weights)
-        output = output + head @ o_part
-    return np.stack(all_weights, axis=1), np.asarray(output)
-
-
-def whole_numbers_through_two_heads(kernels: Kernels) -> None:
-    x, eye = np.array([[4.0, 0, 0, 8], [0, 0, 0, 8]]), np.eye(4)
-    steps = kernels.multi_head(x, x, eye, eye, eye, 2 * eye, n_heads=2, scale=1.0)
-    assert_array_equal(steps.scores, [[[16, 0], [0, 0]], [[64, 64], [64, 64]]])
-    assert_array_equal(steps.weights[1], [[0.5, 0.5], [0.5, 0.5]])
-    assert_array_equal(steps.output[1], [4, 0, 0, 16])
-
-
-def a_mask_knows_its_heads(kernels: Kernels) -> None:
-    x, *w = random((2, 3, 4), *[(4, 4)] * 4)
-    padding = np.array([[True, True, False], [True, False, False]])  # (batch, n_k)
-    steps = kernels.multi_head(x, x, *w, n_heads=2, mask=padding[:, None, None, :])
-    assert np.all(steps.weights[0, :, :, 2] == 0)
-    assert np.all(steps.weights[1, :, :, 1:] == 0)
-    assert np.all(steps.weights[0, :, :, :2] > 0)
-    for mask in (np.ones((2, 3, 3), bool), padding[:, None, :], np.ones((2, 5, 3, 3), bool)):
-        try:
-            kernels.multi_head(x, x, *w, n_heads=2, mask=mask)
-        except ValueError as error:
-            assert str(mask.shape) in str(error)
-        else:
-            raise AssertionError(f"a mask {mask.shape} was taken for one of two heads")
-
-
-HEADS = [
-    split_gives_each_head_its_columns,
-    multi_head_is_each_head_alone,
-    whole_numbers_through_two_heads,
-    a_mask_knows_its_heads,
 ]

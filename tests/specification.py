@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 Rows = list[list[float]]
+Row = list[float]
 
 
 def loop_attend(q: Rows, k: Rows, v: Rows, allowed: list[list[bool]], scale: float) -> tuple[Rows, Rows]:
@@ -50,3 +51,47 @@ def loop_attend_all(
 
 def _at_least(mask: np.ndarray, n_q: int, n_k: int) -> tuple[int, ...]:
     return np.broadcast_shapes(mask.shape, (n_q, n_k))
+
+
+def loop_additive(q: Rows, k: Rows, w_q: Rows, w_k: Rows, w_v: Row) -> Rows:
+    """Return the scores tanh(q_i w_q + k_j w_k) · w_v of one head."""
+    scores = []
+    for q_i in q:
+        row = []
+        for k_j in k:
+            total = 0.0
+            for h in range(len(w_v)):
+                inside = sum(q_i[c] * w_q[c][h] for c in range(len(q_i)))
+                inside += sum(k_j[c] * w_k[c][h] for c in range(len(k_j)))
+                total += math.tanh(inside) * w_v[h]
+            row.append(total)
+        scores.append(row)
+    return scores
+
+
+def loop_gaussian(q: Rows, k: Rows, width: float) -> Rows:
+    """Return the scores -|q_i - k_j|² / (2 width²) of one head."""
+    return [
+        [-sum((a - b) ** 2 for a, b in zip(q_i, k_j, strict=True)) / (2 * width**2) for k_j in k] for q_i in q
+    ]
+
+
+def loop_kernel_regression(q: Rows, k: Rows, v: Row, width: float) -> Row:
+    """Return the average of v at each place in q, by the density of a normal law around it."""
+    averages = []
+    for q_i in q:
+        kernel = [math.exp(-(math.dist(q_i, k_j) ** 2) / (2 * width**2)) for k_j in k]
+        averages.append(sum(a * b for a, b in zip(kernel, v, strict=True)) / sum(kernel))
+    return averages
+
+
+def loop_sinusoidal(n: int, d_model: int, base: float) -> Rows:
+    """Return the codes of section 3.5: a sine in each even column, a cosine in each odd one."""
+    codes = []
+    for position in range(n):
+        row = []
+        for column in range(d_model):
+            angle = position / base ** ((column - column % 2) / d_model)
+            row.append(math.cos(angle) if column % 2 else math.sin(angle))
+        codes.append(row)
+    return codes

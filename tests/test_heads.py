@@ -11,14 +11,15 @@ from array_api_compat import device
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from torch.nn.functional import scaled_dot_product_attention
 
 from attention_core import Attention, attend, causal_mask, heads, merge_heads, multi_head, split_heads
-from tests import properties
+from tests import properties_of_heads
 from tests.libraries import Library
 from tests.properties import random
 
 
-@pytest.mark.parametrize("holds", properties.HEADS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("holds", properties_of_heads.HEADS, ids=lambda check: check.__name__)
 def test_property(holds: Callable[[Any], None]) -> None:
     with np.errstate(all="raise", under="ignore"):
         holds(heads)
@@ -49,6 +50,29 @@ def test_splitting_is_a_view() -> None:
     assert split_heads(tensor, 4).data_ptr() == tensor.data_ptr()
 
 
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("masked", [False, True])
+def test_shared_keys_are_torchs_grouped_queries(n_kv_heads: int, masked: bool) -> None:
+    arrays = random((2, 3, 8), (2, 5, 8), (8, 8), (8, 2 * n_kv_heads), (8, 2 * n_kv_heads), (8, 8))
+    mask = np.random.default_rng(1).random((2, 4, 3, 5)) < 0.7 if masked else None
+    ours = multi_head(*arrays, n_heads=4, n_kv_heads=n_kv_heads, mask=mask)
+    x_q, x_kv, w_q, w_k, w_v, w_o = (torch.tensor(x) for x in arrays)
+    q = (x_q @ w_q).unflatten(-1, (4, 2)).transpose(1, 2)
+    k, v = ((x_kv @ w).unflatten(-1, (n_kv_heads, 2)).transpose(1, 2) for w in (w_k, w_v))
+    attn_mask = None if mask is None else torch.tensor(mask)
+    theirs = scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, enable_gqa=True)
+    assert_allclose(ours.output, theirs.transpose(1, 2).flatten(2) @ w_o, rtol=1e-9, atol=1e-12)
+    assert ours.scores.shape == ours.masked_scores.shape == ours.weights.shape == (2, 4, 3, 5)
+
+
+def test_as_many_heads_of_keys_as_of_queries_is_the_default() -> None:
+    x, *w = random((2, 3, 4), *[(4, 4)] * 4)
+    for mask in (None, causal_mask(3)):
+        ours = multi_head(x, x, *w, n_heads=2, n_kv_heads=2, mask=mask)
+        for step, expected in zip(ours, multi_head(x, x, *w, n_heads=2, mask=mask), strict=True):
+            assert_array_equal(step, expected)
+
+
 def test_one_head_is_attend() -> None:
     x, *w = random((2, 3, 4), *[(4, 4)] * 4)
     ours = multi_head(x, x, *w, n_heads=1, mask=causal_mask(3))
@@ -72,12 +96,21 @@ def test_masks_for_all_and_masks_for_each_head(shape: tuple[int, ...]) -> None:
 
 def test_every_library_and_dtype_gives_the_same_digits(xp: Library) -> None:
     arrays = [xp.array(x) for x in random((2, 3, 4), (2, 5, 3), (4, 4), (3, 4), (3, 4), (4, 2))]
+    shared = [*arrays[:3], *(w[:, :2] for w in arrays[3:5]), arrays[5]]
     mask = xp.booleans(np.random.default_rng(1).random((3, 5)) < 0.7)
-    steps = multi_head(*arrays, n_heads=2, mask=mask)
-    expected = multi_head(*(xp.numpy(x).astype(float) for x in arrays), n_heads=2, mask=xp.numpy(mask))
+    for inputs, n_kv_heads in [(arrays, None), (shared, 1)]:
+        steps = multi_head(*inputs, n_heads=2, n_kv_heads=n_kv_heads, mask=mask)
+        exact = [xp.numpy(x).astype(float) for x in inputs]
+        expected = multi_head(*exact, n_heads=2, n_kv_heads=n_kv_heads, mask=xp.numpy(mask))
+        assert_same_digits(steps, expected, arrays[0], 32 * xp.eps, xp)
+
+
+def assert_same_digits(
+    steps: Attention, expected: Attention, like: Any, tolerance: float, xp: Library
+) -> None:
     for name, x, y in zip(Attention._fields, steps, expected, strict=True):
-        assert (type(x), x.dtype, device(x)) == (type(arrays[0]), arrays[0].dtype, device(arrays[0])), name
-        assert_allclose(xp.numpy(x), y, rtol=32 * xp.eps, atol=32 * xp.eps, err_msg=name)
+        assert (type(x), x.dtype, device(x)) == (type(like), like.dtype, device(like)), name
+        assert_allclose(xp.numpy(x), y, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
 def test_inputs_are_never_changed(xp64: Library) -> None:
@@ -93,6 +126,10 @@ def test_gradients_are_the_slopes() -> None:
     inputs = [torch.tensor(x, requires_grad=True) for x in random((3, 4), (2, 4), *[(4, 4)] * 3, (4, 2))]
     mask = torch.tensor([[True, False], [False, False], [True, True]])
     assert torch.autograd.gradcheck(lambda *a: multi_head(*a, n_heads=2, mask=mask).output, inputs)
+    shared = [x.detach()[:, :2].requires_grad_() if i in (3, 4) else x for i, x in enumerate(inputs)]
+    assert torch.autograd.gradcheck(
+        lambda *a: multi_head(*a, n_heads=2, n_kv_heads=1, mask=mask).output, shared
+    )
 
 
 def test_number_of_heads_may_come_from_numpy() -> None:
@@ -162,11 +199,45 @@ ERRORS = {
         lambda: multi_head(X, X, W, W, W[:3], W, n_heads=2),
         r"w_v needs .*got x_kv 4, w_v 3",
     ),
-    "w_o": (ValueError, lambda: multi_head(X, X, W, W, W, W[:3], n_heads=2), r"w_o needs .*got w_v 4, w_o 3"),
+    "w_o": (
+        ValueError,
+        lambda: multi_head(X, X, W, W, W, W[:3], n_heads=2),
+        r"w_o needs .*got columns 4, w_o 3",
+    ),
     "d_k": (
         ValueError,
         lambda: multi_head(X, X, W, W[:, :2], W, W, n_heads=2),
-        r"same last axis d_k, got q 2, k 1",
+        r"w_k must have n_kv_heads · d_head = 2 · 2 columns, got 2",
+    ),
+    "n_kv_heads 3": (
+        ValueError,
+        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=3),
+        r"n_kv_heads must divide n_heads = 4 \(one of \[1, 2, 4\]\), got 3",
+    ),
+    "n_kv_heads float": (
+        TypeError,
+        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=HALF),
+        r"n_kv_heads must be an integer, got float",
+    ),
+    "all keys kept": (
+        ValueError,
+        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=2),
+        r"w_k must have n_kv_heads · d_head = 2 · 1 columns, got 4",
+    ),
+    "w_v columns": (
+        ValueError,
+        lambda: multi_head(X, X, W, W[:, :2], W[:, :3], W, n_heads=4, n_kv_heads=2),
+        r"n_kv_heads = 2 must divide the columns of w_v, got 3",
+    ),
+    "w_o for shared values": (
+        ValueError,
+        lambda: multi_head(X, X, W, W[:, :2], W[:, :2], W[:2], n_heads=4, n_kv_heads=2),
+        r"w_o needs a row .*got columns 4, w_o 2",
+    ),
+    "mask of other sizes": (
+        ValueError,
+        lambda: multi_head(X, X, W, W, W, W, n_heads=2, mask=np.ones((5, 5), bool)),
+        r"mask must broadcast to the scores' shape \(2, 3, 3\), got \(5, 5\)",
     ),
     "batches": (
         ValueError,

@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attention_core import attention, heads, modules
+from attention_core import attention, heads, positions, scoring
+from attention_core.modules import attention as modules
 from tests import properties as p
+from tests import properties_of_heads as h
 from tests import test_modules as t
+from tests import test_positions as places
+from tests import test_scoring as s
 
 
 class Mutant(NamedTuple):
@@ -29,8 +33,8 @@ ATTENTION = [
     Mutant("scale ignored", "else float(scale)", "else 1.0", p.whole_numbers_are_exact),
     Mutant(
         "scaled after the product",
-        "xp.matmul(scaled_q, xp.matrix_transpose(k))",
-        "xp.matmul(q, xp.matrix_transpose(k)) * scale",
+        "scaled_q @ k.mT",
+        "q @ k.mT * scale",
         p.float16_holds_large_inputs,
     ),
     Mutant("maximum not subtracted", "xp.exp(x - m)", "xp.exp(x)", p.softmax_of_huge_scores),
@@ -40,12 +44,36 @@ ATTENTION = [
         "xp.max(x)",
         p.softmax_of_huge_scores,
     ),
-    Mutant("row of -inf not foreseen", "xp.where(m == -xp.inf, 0.0, m)", "m", p.a_row_without_keys_is_zero),
-    Mutant("division by 0", "xp.where(total == 0, 1.0, total)", "total", p.a_row_without_keys_is_zero),
+    Mutant(
+        "row of -inf not foreseen",
+        "xp.maximum(m, xp.finfo(x.dtype).min)",
+        "m",
+        p.a_row_without_keys_is_zero,
+    ),
+    Mutant("division by 0", "xp.finfo(x.dtype).min)", "0.0)", p.softmax_of_huge_scores),
+    Mutant("sum of 0", "dtype=wide), 1.0)", "dtype=wide), 0.0)", p.a_row_without_keys_is_zero),
+    Mutant(
+        "torch's row of -inf not foreseen",
+        "if not bool(xp.isnan(xp.sum(weights)))",
+        "if True",
+        p.softmax_of_rows_without_a_score,
+    ),
+    Mutant(
+        "torch's NaN hidden",
+        "blocked = xp.all(x == -xp.inf,",
+        "blocked = xp.any(xp.isnan(weights),",
+        p.softmax_of_rows_without_a_score,
+    ),
+    Mutant(
+        "NaN in torch's gradient",
+        "xp.softmax(finite, axis)",
+        "weights",
+        p.softmax_of_rows_without_a_score,
+    ),
     Mutant(
         "wrong axis", "softmax(masked_scores)", "softmax(masked_scores, axis=-2)", p.attend_is_the_formula
     ),
-    Mutant("rows not normalised", "return e / xp.where", "return e  # xp.where", p.rows_sum_to_one),
+    Mutant("rows not normalised", "xp.astype(e / total", "xp.astype(e", p.rows_sum_to_one),
     Mutant(
         "mask flipped",
         "xp.where(mask, scores, -xp.inf)",
@@ -62,29 +90,38 @@ ATTENTION = [
     ),
     Mutant(
         "a blocked NaN let through",
-        "if mask is not None and _blocked_may_leak(k, v, mask, xp)",
-        "if False",
+        "if mask is None or not _blocked_may_leak",
+        "if True or not _blocked_may_leak",
         p.a_blocked_key_or_value_changes_nothing,
     ),
     Mutant(
-        "only keys looked at", "bad = k_bad | v_bad", "bad = k_bad", p.a_blocked_key_or_value_changes_nothing
+        "only keys looked at",
+        "_shielded(matmul, kept, v, mask, xp)",
+        "kept @ v",
+        p.a_blocked_key_or_value_changes_nothing,
     ),
     Mutant(
         "only values looked at",
-        "bad = k_bad | v_bad",
-        "bad = v_bad",
+        "_shielded(compare, q, k, mask, xp)",
+        "compare(q, k)",
         p.a_blocked_key_or_value_changes_no_gradient,
     ),
     Mutant(
         "only NaN and infinity looked at",
-        "math.sqrt(xp.finfo(k.dtype).max)",
-        "xp.finfo(k.dtype).max",
+        "math.sqrt(xp.finfo(rows.dtype).max)",
+        "xp.finfo(rows.dtype).max",
         p.a_blocked_key_or_value_changes_no_gradient,
     ),
     Mutant(
         "allowed NaN hidden",
-        "xp.where(allowed, v[..., None, :, :], 0.0)",
-        "xp.where(xp.isfinite(v[..., None, :, :]), v[..., None, :, :], 0.0)",
+        "xp.where(mask[..., None], rows[..., None, :, :], 0.0)",
+        "xp.where(xp.isfinite(rows[..., None, :, :]), rows[..., None, :, :], 0.0)",
+        p.a_key_blocked_for_some_changes_only_the_others,
+    ),
+    Mutant(
+        "only padding looked for",
+        "    if not _blocked_may_leak(rows",
+        "    if True or not _blocked_may_leak(rows",
         p.a_key_blocked_for_some_changes_only_the_others,
     ),
     Mutant(
@@ -97,12 +134,6 @@ ATTENTION = [
         "dropout returned",
         "softmax(masked_scores)  #",
         "(dropout or (lambda w: w))(softmax(masked_scores))  #",
-        p.dropout_meets_the_values_alone,
-    ),
-    Mutant(
-        "dropout by query",
-        "lambda w: dropout(w[..., 0, :])[..., None, :]",
-        "dropout",
         p.dropout_meets_the_values_alone,
     ),
     Mutant(
@@ -130,29 +161,105 @@ HEADS = [
         "split without moving axes",
         "xp.moveaxis(heads, -2, -3)",
         "xp.reshape(x, (*x.shape[:-2], n_heads, x.shape[-2], d_head))",
-        p.split_gives_each_head_its_columns,
+        h.split_gives_each_head_its_columns,
     ),
-    Mutant("merge without moving axes", "xp.moveaxis(x, -3, -2)", "x", p.split_gives_each_head_its_columns),
+    Mutant("merge without moving axes", "xp.moveaxis(x, -3, -2)", "x", h.split_gives_each_head_its_columns),
     Mutant(
         "√d_model",
         "mask=mask, scale=scale)",
         "mask=mask, scale=w_q.shape[1] ** -0.5)",
-        p.multi_head_is_each_head_alone,
+        h.multi_head_is_each_head_alone,
     ),
-    Mutant(
-        "keys for values", "xp.matmul(x_kv, w_v)", "xp.matmul(x_kv, w_k)", p.multi_head_is_each_head_alone
-    ),
-    Mutant(
-        "keys of the queries", "xp.matmul(x_kv, w_k)", "xp.matmul(x_q, w_k)", p.multi_head_is_each_head_alone
-    ),
+    Mutant("keys for values", "x_kv @ w_v", "x_kv @ w_k", h.multi_head_is_each_head_alone),
+    Mutant("keys of the queries", "x_kv @ w_k", "x_q @ w_k", h.multi_head_is_each_head_alone),
     Mutant(
         "w_o transposed",
-        "merge_heads(heads.output), w_o)",
-        "merge_heads(heads.output), w_o.T)",
-        p.multi_head_is_each_head_alone,
+        "merge_heads(heads.output) @ w_o",
+        "merge_heads(heads.output) @ w_o.T",
+        h.multi_head_is_each_head_alone,
     ),
-    Mutant("mask lost", "mask=mask, scale=scale)", "scale=scale)", p.a_mask_knows_its_heads),
-    Mutant("batch taken for heads", "_checks.heads_mask(mask, q, k, xp)", "pass", p.a_mask_knows_its_heads),
+    Mutant("mask lost", "mask=mask, scale=scale)", "scale=scale)", h.a_mask_knows_its_heads),
+    Mutant(
+        "mask of all groups in a row",
+        "mask = _regroup(mask, n_kv_heads, xp)",
+        "mask = xp.roll(_regroup(mask, n_kv_heads, xp), 1, axis=-2)",
+        h.shared_keys_are_repeated_keys,
+    ),
+    Mutant(
+        "keys of the next group",
+        "split_heads(x_kv @ w_k, n_kv_heads)",
+        "xp.roll(split_heads(x_kv @ w_k, n_kv_heads), 1, axis=-3)",
+        h.shared_keys_are_repeated_keys,
+    ),
+    Mutant("batch taken for heads", "_checks.heads_mask(mask, q, k, xp)", "pass", h.a_mask_knows_its_heads),
+]
+
+
+SCORING = [
+    Mutant("no tanh", "xp.tanh(from_q + from_k)", "from_q + from_k", s.additive_is_the_formula),
+    Mutant("product for sum", "from_q + from_k", "from_q * from_k", s.additive_is_the_formula),
+    Mutant("hidden units not weighed", "hidden @ w_v", "xp.sum(hidden, axis=-1)", s.additive_is_the_formula),
+    Mutant("q before w_q", "(q @ w_q)", "(q @ xp.flip(w_q, axis=0))", s.additive_is_the_formula),
+    Mutant("no ½", "0.5 * xp.sum", "xp.sum", s.gaussian_is_the_formula),
+    Mutant("farther is better", "0.0 - 0.5", "0.5", s.gaussian_is_the_formula),
+    Mutant("distance not squared", "apart * apart", "abs(apart)", s.gaussian_is_the_formula),
+    Mutant("width ignored", "float(width)", "1.0", s.gaussian_is_the_formula),
+    Mutant(
+        "width after the square",
+        "apart * apart, axis=-1)",
+        "(apart * width) ** 2, axis=-1) / width**2",
+        s.large_distances_do_not_overflow,
+    ),
+    Mutant("-0.", "0.0 - 0.5 *", "-0.5 *", s.gaussian_is_the_formula),
+]
+
+POSITIONS = [
+    Mutant(
+        "cosine first",
+        "[xp.sin(angle), xp.cos(angle)]",
+        "[xp.cos(angle), xp.sin(angle)]",
+        places.sinusoidal_is_the_formula,
+    ),
+    Mutant(
+        "sines, then cosines", "axis=-1)  # (n, d_model / 2, 2)", "axis=-2)", places.sinusoidal_is_the_formula
+    ),
+    Mutant("base ignored", "float(base)", "10000.0", places.sinusoidal_is_the_formula),
+    Mutant(
+        "i for 2i",
+        "xp.arange(0, d, 2, **kind) / d",
+        "xp.arange(0, d, 2, **kind) / 2 / d",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "turned back",
+        "first * cos - second * sin, first * sin + second * cos",
+        "first * cos + second * sin, second * cos - first * sin",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "halves for neighbours",
+        "x[..., 0::2], x[..., 1::2]",
+        "x[..., : d // 2], x[..., d // 2 :]",
+        places.rotary_keeps_lengths,
+    ),
+    Mutant(
+        "positions ignored",
+        "if positions is None else",
+        "if True else",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "mirrored",
+        "first * sin + second * cos",
+        "first * sin - second * cos",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "one angle twice",
+        "xp.arange(n, **kind)",
+        "0 * xp.arange(n, **kind)",
+        places.products_know_only_the_distance,
+    ),
 ]
 
 
@@ -191,16 +298,22 @@ def damaged(module: ModuleType, mutant: Mutant) -> ModuleType:
     return copy
 
 
-@pytest.mark.parametrize("mutant", ATTENTION, ids=lambda mutant: mutant.change)
-def test_damage_to_attention_is_noticed(mutant: Mutant) -> None:
-    with pytest.raises((AssertionError, RuntimeWarning)):
-        mutant.noticed_by(damaged(attention, mutant))
+KERNELS = [
+    pytest.param(module, mutant, id=f"{module.__name__.split('.')[1]}: {mutant.change}")
+    for module, mutants in [
+        (attention, ATTENTION),
+        (heads, HEADS),
+        (scoring, SCORING),
+        (positions, POSITIONS),
+    ]
+    for mutant in mutants
+]
 
 
-@pytest.mark.parametrize("mutant", HEADS, ids=lambda mutant: mutant.change)
-def test_damage_to_heads_is_noticed(mutant: Mutant) -> None:
+@pytest.mark.parametrize(("module", "mutant"), KERNELS)
+def test_damage_to_a_kernel_is_noticed(module: ModuleType, mutant: Mutant) -> None:
     with pytest.raises((AssertionError, RuntimeWarning)):
-        mutant.noticed_by(damaged(heads, mutant))
+        mutant.noticed_by(damaged(module, mutant))
 
 
 @pytest.mark.parametrize("mutant", MODULES, ids=lambda mutant: mutant.change)
