@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import EllipsisType
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from IPython.core.getipython import get_ipython
@@ -20,7 +21,7 @@ from IPython.display import display
 from tqdm import tqdm
 
 from attention_core.attention import Attention, attend, softmax
-from attention_core.examples import Example, Row, compare, computed
+from attention_core.examples import Example, Row, Section, compare, computed
 from attention_core.figures import bundle, draw
 
 DIGITS = 4  # decimals shown in the whole book
@@ -110,7 +111,7 @@ def show_source(thing: Callable[..., Any]) -> None:
             del lines[docstring.lineno - 1 : docstring.end_lineno]
     code = "\n".join(lines)
     # nbconvert's pages use the code font only inside an element of this class
-    shown = f'<div class="jp-RenderedHTMLCommon">\n\n```python\n{code}\n```\n\n</div>'
+    shown = f'<div class="jp-RenderedText">\n\n```python\n{code}\n```\n\n</div>'
     display({"text/markdown": shown, "text/plain": code}, raw=True)
 
 
@@ -140,15 +141,21 @@ def show_rows(rows: Sequence[Row]) -> None:
     show_table(("quantity", "printed", "computed", "verdict"), table)
 
 
-def show_statements(*examples: Example) -> None:
-    """Show what the sources say in words, the verdicts, and the numbers that decide them."""
+def show_statements(*examples: Example, source: str = "") -> None:
+    """Show what the sources say in words, where it is tested, the verdicts and the numbers behind them.
+
+    `source` picks the claims that this source makes, or makes first: "S2" picks "S2" and "S2, S4".
+    """
     table = []
     for example in examples:
         values = computed(example)
         for claim in example.statements:
-            facts = " · ".join(f"{_words(name)} = {_in_one_line(values[name])}" for name in claim.shows)
-            table.append((f"{claim.source}: {claim.says}", f"**{claim.verdict}**: {claim.why}<br>{facts}"))
-    show_table(("the source says", "verdict, and the numbers that decide it"), table)
+            if claim.source.startswith(source):
+                facts = " · ".join(f"{_words(name)} = {_in_one_line(values[name])}" for name in claim.shows)
+                verdict = f"**{claim.verdict}**: {claim.why}{f'<br>{facts}' if facts else ''}"
+                places = "<br>".join(map(_link, claim.tested))
+                table.append((f"{claim.source}: {claim.says}", places, verdict))
+    show_table(("the source says", "tested in", "verdict, and the numbers that decide it"), table)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -299,6 +306,19 @@ def _words(name: str) -> str:
     ('weights sum', 'sqrt d_k')
     """
     return re.sub("(?<!_d)(?<!^d)_", " ", name)
+
+
+def _link(section: Section) -> str:
+    """Return a link that opens a notebook at a heading.
+
+    JupyterLab compares the address with the heading as it stands: a browser encodes what is not ASCII,
+    and such a heading opens its notebook at the top.
+
+    >>> _link(Section("03_softmax", "Adding changes *nothing*, or?"))
+    '[03 Adding changes *nothing*, or?](03_softmax.ipynb#Adding-changes-nothing,-or?)'
+    """
+    address = quote(re.sub(r"[*`]", "", section.heading).replace(" ", "-"), safe="!$&'()+,/:;?@~")
+    return f"[{section.notebook[:2]} {section.heading}]({section.notebook}.ipynb#{address})"
 
 
 def _in_one_line(value: Any) -> str:

@@ -193,7 +193,7 @@ def test_show_follows_the_data() -> None:
 
 def test_show_source_leaves_out_the_docstring() -> None:
     code = said(show_source, attend)
-    assert code.startswith("def attend(") and "softmax(masked_scores)" in code and '"""' not in code
+    assert code.startswith("def attend(") and "return weigh(" in code and '"""' not in code
 
 
 def test_show_published_marks_an_erratum() -> None:
@@ -216,6 +216,13 @@ def test_show_statements_gives_the_verdict_and_its_numbers() -> None:
     [table] = shown(show_statements, load("heads-in-memory"), load("gpt3-width"))
     assert "**false**" in table["text/markdown"] and "strides = [5120, 64, 512, 1]" in table["text/markdown"]
     assert "d_k = 128" in table["text/plain"] and "<br>" not in table["text/plain"]
+    link = "[06 A split moves nothing](06_multi_head.ipynb#A-split-moves-nothing)"
+    assert f"| {link} |" in table["text/markdown"]
+
+
+def test_show_statements_of_one_source() -> None:
+    [table] = shown(show_statements, load("heads-in-memory"), load("gpt3-width"), source="S0")
+    assert "In GPT-3" in table["text/plain"] and "strides" not in table["text/plain"]
 
 
 def test_show_table_keeps_a_bar_inside_its_cell() -> None:

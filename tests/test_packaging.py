@@ -112,6 +112,25 @@ def test_a_module_outside_a_package_is_found(tmp_path: Path) -> None:
     assert left_out(text("pyproject.toml"), tmp_path) == [str(module.relative_to(tmp_path))]
 
 
+def data_left_out(pyproject: str, folder: Path) -> list[str]:
+    """Return the data files below `folder`/attention_core that a wheel would not hold."""
+    package = folder / "attention_core"
+    patterns = tomllib.loads(pyproject)["tool"]["setuptools"]["package-data"]["attention_core"]
+    held = {path for pattern in patterns for path in package.glob(pattern)}
+    files = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    return sorted(str(path.relative_to(folder)) for path in files - held)
+
+
+def test_a_wheel_holds_every_data_file() -> None:
+    assert data_left_out(text("pyproject.toml"), ROOT) == []
+
+
+def test_data_that_is_left_out_is_found(tmp_path: Path) -> None:
+    (tmp_path / "attention_core").mkdir()
+    (tmp_path / "attention_core" / "new.npz").touch()
+    assert data_left_out(text("pyproject.toml"), tmp_path) == [str(Path("attention_core", "new.npz"))]
+
+
 # --- environment.yml -------------------------------------------------------------------------------
 
 

@@ -27,6 +27,8 @@ from attention_core.live.number_controls import Slider, Sliders
 from attention_core.live.view import SIDE, Input, View
 from attention_core.scoring import gaussian_scores
 
+STEP = 0.05  # between neighbors on the curve
+
 
 class KernelView(View):
     """Six points (x_j, y_j): keys are the places x_j, values the heights y_j, the query any place x."""
@@ -42,7 +44,7 @@ class KernelView(View):
         self._names = [f"y{j}" for j in range(len(self.KEYS))]
         wide: dict[str, Any] = {"label": "60px", "width": "230px"}
         controls = {
-            "query": Slider("query", 2.5, self.LOW, self.HIGH, 0.05, **wide),
+            "query": Slider("query", 2.5, self.LOW, self.HIGH, STEP, **wide),
             "width": Slider("width", 0.5, 0.125, 8.0, 0.25, log=True, **wide),
             "y": Sliders(self._names, self.LOW, self.HIGH, 0.1, **wide),
         }
@@ -65,10 +67,6 @@ class KernelView(View):
         """The height of the curve at the query."""
         return float(self.steps.output[0, 0])
 
-    def curve(self, places: Array) -> Array:
-        """Return the output for each of `places` (n,) as the query, (n,)."""
-        return self._attend(places).output[:, 0]
-
     def _attend(self, places: Array) -> Attention:
         return weigh(gaussian_scores(places[:, None], self.KEYS, width=self.width), self.y[:, None])
 
@@ -81,12 +79,15 @@ class KernelView(View):
         self.steps = self._attend(np.array([self.query]))
         places = np.linspace(self.LOW, self.HIGH, 141)
         points = np.column_stack([self.KEYS[:, 0], self.y])
-        curve = np.column_stack([places, self.curve(places)])
+        curve = np.column_stack([places, self._attend(places).output[:, 0]])
         here = np.array([self.query, self.output])
         return regression(points, curve, here, self.weights, self._names, (self.LOW, self.HIGH))
 
     def _figure(self) -> tuple[Any, ...]:
-        return figures.weight_bars, self.weights, self._names, "query"
+        before, after = (int(abs(end - self.query) / STEP) for end in (self.LOW, self.HIGH))
+        places = self.query + STEP * np.arange(-before, after + 1)  # the query is one of them
+        weights, output = self._attend(places)[2:]
+        return figures.kernel_regression, self.KEYS[:, 0], self.y, places, weights, output[:, 0], before
 
 
 def regression(
