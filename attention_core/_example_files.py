@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from re import fullmatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,24 @@ class Published:
     source: str = ""
 
 
+class Section(NamedTuple):
+    """A part of a notebook: the name of its file without ending, and the words of its heading."""
+
+    notebook: str
+    heading: str
+
+
 @dataclass(frozen=True)
 class Statement:
-    """A claim in words, the computed quantities that decide it, the verdict and the reason."""
+    """A claim in words, the verdict and the reason.
+
+    `tested` are the sections whose code puts the claim to the test; `shows` names the computed
+    quantities that decide it, where the example computes any.
+    """
 
     says: str
     shows: tuple[str, ...]
+    tested: tuple[Section, ...]
     verdict: str
     why: str
     source: str
@@ -111,18 +123,24 @@ def _published(table: dict[str, Any], where: str, source: str) -> Published:
 
 def _statement(table: dict[str, Any], where: str, source: str) -> Statement:
     _check_fields(table, where, Statement)
-    verdict, shows = _text(table, "verdict", where), table.get("shows")
+    verdict = _text(table, "verdict", where)
     if verdict not in VERDICTS:
         raise ValueError(f"{where}verdict must be one of {', '.join(VERDICTS)}, got {verdict!r}")
-    if not isinstance(shows, list) or not shows or not _all_texts(shows):
-        raise ValueError(f"{where}shows must be a list of names of quantities, got {shows!r}")
     return Statement(
         says=_text(table, "says", where),
-        shows=tuple(shows),
+        shows=_texts(table, "shows", where, "names of quantities") if "shows" in table else (),
+        tested=tuple(_section(text, where) for text in _texts(table, "tested", where, "sections")),
         verdict=verdict,
         why=_text(table, "why", where),
         source=_text(table, "source", where) if "source" in table else source,
     )
+
+
+def _section(text: str, where: str) -> Section:
+    notebook, sign, heading = text.partition("#")
+    if not (notebook and sign and heading):
+        raise ValueError(f'{where}tested must hold texts such as "03_softmax#Temperature", got {text!r}')
+    return Section(notebook, heading)
 
 
 def _printed(value: Any, where: str) -> Printed:
@@ -141,6 +159,8 @@ def _printed(value: Any, where: str) -> Printed:
 
 def _inputs(table: dict[str, Any], where: str) -> dict[str, Input]:
     inputs = table.get("inputs")
+    if inputs is None and "published" not in table:
+        return {}  # claims in words alone
     if not isinstance(inputs, dict) or not inputs:
         raise ValueError(f"{where}inputs must be a table with at least one entry, got {inputs!r}")
     return {name: _input(value, f"{where}inputs.{name}") for name, value in inputs.items()}
@@ -175,6 +195,13 @@ def _text(table: dict[str, Any], name: str, where: str) -> str:
         came = repr(table[name]) if name in table else "nothing"
         raise ValueError(f"{where}{name} must be a text, got {came}")
     return str(table[name])
+
+
+def _texts(table: dict[str, Any], name: str, where: str, kind: str) -> tuple[str, ...]:
+    texts = table.get(name)
+    if not isinstance(texts, list) or not texts or not _all_texts(texts):
+        raise ValueError(f"{where}{name} must be a list of {kind}, got {texts!r}")
+    return tuple(texts)
 
 
 def _all_texts(entries: list[Any]) -> bool:

@@ -211,6 +211,23 @@ def _mask_with_1e9(example: Example) -> dict[str, Value]:
     }
 
 
+def _eating_apples(s2: Example) -> dict[str, Value]:
+    """Hand-made matrices, X @ W: one word with two senses in two sentences."""
+    found: dict[str, Value] = {}
+    for name, tokens in (("fruit", s2["tokens"]), ("phone", s2["phone_tokens"])):
+        x = s2["embeddings" if name == "fruit" else "phone_embeddings"]
+        steps = attend(x @ s2["w_q"], x @ s2["w_k"], x @ s2["w_v"])
+        apple = tokens.index("苹果")
+        found[f"{name}_weights_of_apple"] = steps.weights[apple]
+        found[f"{name}_output_of_apple"] = steps.output[apple]
+    return found
+
+
+def _in_words(_: Example) -> dict[str, Value]:
+    """Nothing to compute here: these claims are put to the test in the notebooks."""
+    return {}
+
+
 WORK: dict[str, Callable[[Example], dict[str, Value]]] = {
     "one-query": _one_query,
     "gpt3-width": _gpt3_width,
@@ -223,6 +240,8 @@ WORK: dict[str, Callable[[Example], dict[str, Value]]] = {
     "module-shapes": _module_shapes,
     "heads-in-memory": _heads_in_memory,
     "mask-with-1e9": _mask_with_1e9,
+    "eating-apples": _eating_apples,
+    "in-words": _in_words,
 }
 
 

@@ -1,5 +1,7 @@
 """The worked examples of the course: inputs and printed numbers from the sources, checked by the kernels.
 
+Claims that the sources make in words stand here too, with the sections of the notebooks that test them.
+
 `load("one-query")` reads one example, `computed(example)` works it with the kernels, and
 `compare(example)` sets what the source printed beside what its own inputs give.
 The text files are in the folder `examples` beside this module.
@@ -19,6 +21,7 @@ from attention_core._example_files import (
     Input,
     Printed,
     Published,
+    Section,
     Statement,
     Value,
     decimal,
@@ -34,6 +37,7 @@ __all__ = [
     "Printed",
     "Published",
     "Row",
+    "Section",
     "Statement",
     "Value",
     "agrees",

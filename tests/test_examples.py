@@ -14,9 +14,21 @@ import numpy as np
 import pytest
 
 from attention_core import examples
-from attention_core.examples import Example, Printed, Statement, Value, agrees, compare, computed, load, parse
+from attention_core.examples import (
+    Example,
+    Printed,
+    Section,
+    Statement,
+    Value,
+    agrees,
+    compare,
+    computed,
+    load,
+    parse,
+)
 
 FILES = sorted(Path(examples.__file__).with_name("examples").glob("*.toml"))
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks" / "source"
 SOURCES = {"S0", "S1", "S2", "S3", "S4"}
 
 
@@ -184,7 +196,7 @@ def test_a_quantity_that_nobody_computes_is_found() -> None:
 
 
 def test_a_statement_that_shows_nothing_is_found() -> None:
-    statement = Statement(says="A.", shows=("length",), verdict="true", why="B.", source="S9")
+    statement = Statement("A.", ("length",), (Section("03_softmax", "Temperature"),), "true", "B.", "S9")
     changed = replace(load("dot-product"), statements=(statement,))
     assert problems(changed) == ["no such quantity: length", "not a source: S9"]
 
@@ -198,6 +210,65 @@ def test_a_number_in_the_text_that_nobody_computes_is_found() -> None:
 def test_printed_numbers_that_others_are_computed_from_must_be_there() -> None:
     with pytest.raises(ValueError, match="one-query publishes no 'weights'"):
         computed(without_published(load("one-query"), "weights"))
+
+
+# --- every claim in words is put to the test in a notebook -----------------------------------------
+
+
+def untested(example: Example, notebooks: Path) -> list[str]:
+    """Say which of an example's claims name a section that is missing or has no code."""
+    return [
+        problem
+        for statement in example.statements
+        for section in statement.tested
+        if (problem := missing_test(section, notebooks / f"{section.notebook}.md"))
+    ]
+
+
+def missing_test(section: Section, source: Path) -> str | None:
+    """Say why `section` tests nothing; None when its heading is there with a code cell below it."""
+    if not source.is_file():
+        return f"there is no notebook {section.notebook}"
+    parts = sections(source.read_text(encoding="utf-8"))
+    if section.heading not in parts:
+        return f"{section.notebook} has no section {section.heading!r}; it has {', '.join(parts)}"
+    return None if parts[section.heading] else f"{section.notebook} has no code in {section.heading!r}"
+
+
+def sections(source: str) -> dict[str, int]:
+    """Return the headings below the title of a notebook's source, and how many code cells each has."""
+    found: dict[str, int] = {}
+    heading, in_code = "", False
+    for line in source.splitlines():
+        if line.startswith("```"):
+            in_code = not in_code
+            if heading and line.startswith("```{code-cell}"):
+                found[heading] += 1
+        elif not in_code and line.startswith("## "):
+            heading = line.removeprefix("## ")
+            found[heading] = 0
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_claim_is_tested_by_code_in_a_notebook(path: Path) -> None:
+    assert untested(load(path.stem), NOTEBOOKS) == []
+
+
+def test_a_claim_that_no_code_tests_is_found(tmp_path: Path) -> None:
+    cell = "```{code-cell} ipython3\n## no heading\n1 + 1\n```\n"
+    text = f"# 01 Sum\n\n{cell}\n## Words\n\nOnly words.\n\n## Code\n\nLook.\n\n{cell}"
+    (tmp_path / "01_sum.md").write_text(text, encoding="utf-8")
+
+    def found(tested: str) -> list[str]:
+        statement = parse(GOOD.replace("03_softmax#Temperature", tested), "small.toml").statements[0]
+        return untested(replace(load("dot-product"), statements=(statement,)), tmp_path)
+
+    assert found("01_sum#Code") == []
+    assert found("01_sum#Words") == ["01_sum has no code in 'Words'"]
+    assert found("01_sum#Codes") == ["01_sum has no section 'Codes'; it has Words, Code"]
+    assert found("01_sum#no heading") == ["01_sum has no section 'no heading'; it has Words, Code"]
+    assert found("02_product#Code") == ["there is no notebook 02_product"]
 
 
 # --- half a unit of the last printed digit --------------------------------------------------------
@@ -299,6 +370,7 @@ STATED: list[tuple[str, str, str]] = [
     ("mask-with-1e9", "exp_of_blocked_score", "true"),
     ("mask-with-1e9", "all_blocked_weights", "half true"),
     ("mask-with-1e9", "float16_lowest", "half true"),
+    ("eating-apples", "fruit_weights_of_apple", "true"),
 ]
 
 # Worked out once more, by other means than the kernels.
@@ -352,6 +424,8 @@ COMPUTED: list[tuple[str, str, str]] = [
     ("mask-with-1e9", "all_blocked_weights", "0.333333 0.333333 0.333333"),
     ("mask-with-1e9", "all_blocked_weights_with_inf", "0.000000 0.000000 0.000000"),
     ("mask-with-1e9", "float16_lowest", "-65504"),
+    ("eating-apples", "fruit_weights_of_apple", "0.043317 0.043317 0.870049 0.043317"),
+    ("eating-apples", "phone_output_of_apple", "0.000000 0.021659 0.891707 0.000000"),
 ]
 
 
@@ -416,6 +490,7 @@ printed = ["0.43", "43%"]
 [[statements]]
 says = "A."
 shows = ["dot_product"]
+tested = ["03_softmax#Temperature"]
 verdict = "true"
 why = "B."
 source = "S1"
@@ -431,7 +506,8 @@ def test_a_file_is_read_as_it_stands() -> None:
     assert (type(small["n"]), type(small["scale"])) == (int, float)
     published, statement = small.published[0], small.statements[0]
     assert published == examples.Published(quantity="dot_product", printed=("0.43", "43%"), source="S0")
-    assert statement == Statement(says="A.", shows=("dot_product",), verdict="true", why="B.", source="S1")
+    tested = (Section("03_softmax", "Temperature"),)
+    assert statement == Statement("A.", ("dot_product",), tested, "true", "B.", "S1")
 
 
 @pytest.mark.parametrize(
@@ -468,6 +544,9 @@ def test_a_file_is_read_as_it_stands() -> None:
         ('"true"', '"maybe"', "small.toml: statements[0].verdict must be one of true, overstated, half true"),
         ('shows = ["dot_product"]', "shows = []", "small.toml: statements[0].shows must be a list of names"),
         ('shows = ["dot_product"]', 'shows = "q"', "small.toml: statements[0].shows must be a list of names"),
+        ('["03_softmax#Temperature"]', "[]", "small.toml: statements[0].tested must be a list of sections"),
+        ("03_softmax#T", "T", "small.toml: statements[0].tested must hold texts such as "),
+        ('tested = ["03_softmax#Temperature"]', "", "small.toml: statements[0].tested must be a list of sec"),
         ('why = "B."', "", "small.toml: statements[0].why must be a text, got nothing"),
         (
             "[[statements]]",
@@ -484,7 +563,13 @@ def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
 
 def test_a_file_without_inputs_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^small.toml: inputs must be a table"):
-        parse(GOOD.partition("[inputs]")[0], "small.toml")
+        parse(re.sub(r"\[inputs\].*(?=\[\[published)", "", GOOD, flags=re.DOTALL), "small.toml")
+
+
+def test_claims_in_words_alone_need_no_inputs() -> None:
+    head, claim = GOOD.partition("[inputs]")[0], GOOD.partition("[[statements]]")[2]
+    words = parse(f"{head}[[statements]]{claim}".replace('shows = ["dot_product"]', ""), "small.toml")
+    assert (words.inputs, words.published, words.statements[0].shows) == ({}, (), ())
 
 
 def test_an_unknown_id_names_the_ones_there_are() -> None:

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 
 from attention_core import attend, attention_scores, causal_mask, figures, softmax
 from attention_core.examples import load
+from attention_core.positions import rotary_positions, sinusoidal_positions
+from attention_core.scoring import additive_scores, gaussian_scores
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Picture = tuple[Figure, str]
@@ -194,6 +196,10 @@ def _multi_head_block() -> Picture:
     return figures.draw(figures.multi_head_block, 512, 8, 64)
 
 
+def _transformer_block() -> Picture:
+    return figures.draw(figures.transformer_block, 512, 8, 2048)
+
+
 def _head_maps() -> Picture:
     tokens = _it_animal()["tokens"][:5]
     rng = np.random.default_rng(0)
@@ -231,6 +237,79 @@ def _saturation() -> Picture:
     return figures.draw(figures.saturation, WIDTHS, largest, gradient)
 
 
+# --- other scores, and attention as a graph ---------------------------------------------------
+
+
+def _growth_lines() -> Picture:
+    """The typical size (standard deviation) of three scores of random vectors."""
+    rng = np.random.default_rng(0)
+    dot, additive = [], []
+    for d in WIDTHS:
+        q, k = rng.standard_normal((2, 40, d))
+        w_q, w_k = rng.standard_normal((2, d, 16)) / np.sqrt(d)
+        dot.append(attention_scores(q, k, scale=1.0).std())
+        additive.append(additive_scores(q, k, w_q, w_k, np.full(16, 0.25)).std())
+    sizes = [dot, dot / np.sqrt(WIDTHS), additive]
+    return figures.draw(figures.growth_lines, WIDTHS, sizes, ["dot", "scaled dot", "additive"], "d")
+
+
+def _kernel_regression() -> Picture:
+    """Eight temperatures of one day, and the curve for every quarter of an hour."""
+    hours = np.array([1.0, 4.0, 6.0, 9.0, 11.0, 14.0, 17.0, 22.0])
+    degrees = np.array([9.0, 7.0, 8.0, 13.0, 17.0, 21.0, 19.0, 12.0])
+    asked = np.linspace(0, 24, 97)
+    weights = softmax(gaussian_scores(asked[:, None], hours[:, None], width=2.0))
+    return figures.draw(figures.kernel_regression, hours, degrees, asked, weights, weights @ degrees, 50)
+
+
+def _attention_graph() -> Picture:
+    tokens = ["the", "cat", "chases", "a", "mouse"]
+    q, k, v = np.random.default_rng(1).standard_normal((3, len(tokens), 4))
+    return figures.draw(figures.attention_graph, attend(q, k, v).weights, tokens)
+
+
+# --- positions --------------------------------------------------------------------------------
+
+
+def _position_clocks() -> Picture:
+    """Six positions, four pairs of columns: each pair turns ten times more slowly than the one before."""
+    names = [f"position {p}" for p in range(6)]
+    return figures.draw(figures.position_clocks, sinusoidal_positions(6, 8), names)
+
+
+def _rotary_pairs() -> Picture:
+    """One query and one key, two places apart, at three places of a text."""
+    starts = np.array([0.0, 1.0, 4.0])
+    q = rotary_positions(np.array([[2.0, 1.0]] * 3), positions=starts)
+    k = rotary_positions(np.array([[1.0, 2.0]] * 3), positions=starts + 2)
+    queries, keys = (
+        [f"{name} at {p:.0f}" for p in places] for name, places in (("q", starts), ("k", starts + 2))
+    )
+    return figures.draw(figures.rotary_pairs, q, k, (q * k).sum(axis=1), queries, keys)
+
+
+# --- training ---------------------------------------------------------------------------------
+
+
+def _alignment_map() -> Picture:
+    """Four steps of a decoder that looks at place 4, 3, 2 and 1 of four encoder states."""
+    places = np.arange(1.0, 5.0)
+    weights = softmax(-np.abs(places[::-1, None] - places[None, :]) * 2.0)
+    return figures.draw(figures.alignment_map, weights, list("pots"), list("stop"))
+
+
+def _learning_curves() -> Picture:
+    """Gradient descent on half a square, x²/2: at each step x loses `rate` of itself."""
+    steps, rates = list(range(0, 41, 4)), [0.1, 0.03, 0.005]
+    curves = [[0.5 * 2.5**2 * (1 - rate) ** (2 * step) for step in steps] for rate in rates]
+    return figures.draw(figures.learning_curves, steps, curves, [f"rate {rate}" for rate in rates])
+
+
+def _score_tiles() -> Picture:
+    queries, keys = ([f"{name}{i + 1}" for i in range(8)] for name in "qk")
+    return figures.draw(figures.score_tiles, causal_mask(8), 2, 4, queries, keys)
+
+
 GALLERY: dict[str, Callable[[], Picture]] = {
     "matrix_vector": _matrix_vector,
     "dot_product_angle": _dot_product_angle,
@@ -244,6 +323,7 @@ GALLERY: dict[str, Callable[[], Picture]] = {
     "attention_flow": _attention_flow,
     "bahdanau": _bahdanau,
     "multi_head_block": _multi_head_block,
+    "transformer_block": _transformer_block,
     "weights_heatmap": _weights_heatmap,
     "scores_heatmap": _scores_heatmap,
     "mask_map": _mask_map,
@@ -252,5 +332,13 @@ GALLERY: dict[str, Callable[[], Picture]] = {
     "hull": _hull,
     "variance_lines": _variance_lines,
     "saturation": _saturation,
+    "learning_curves": _learning_curves,
+    "alignment_map": _alignment_map,
     "temperature_bars": _temperature_bars,
+    "growth_lines": _growth_lines,
+    "kernel_regression": _kernel_regression,
+    "attention_graph": _attention_graph,
+    "position_clocks": _position_clocks,
+    "rotary_pairs": _rotary_pairs,
+    "score_tiles": _score_tiles,
 }

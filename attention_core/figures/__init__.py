@@ -6,6 +6,7 @@ figure, `save_svg` and `png` store it.
 """
 
 from attention_core.figures._drawing import OUTPUT, WEIGHTS, K, Q, V, bundle, draw, png, save_svg
+from attention_core.figures.blocks import transformer_block
 from attention_core.figures.charts import (
     dot_product_angle,
     hull,
@@ -14,6 +15,7 @@ from attention_core.figures.charts import (
     variance_lines,
     vectors_plane,
 )
+from attention_core.figures.curves import growth_lines, kernel_regression, learning_curves
 from attention_core.figures.diagrams import (
     attention_flow,
     bahdanau,
@@ -22,7 +24,9 @@ from attention_core.figures.diagrams import (
     multi_head_sketch,
     qkv_pipeline,
 )
+from attention_core.figures.graphs import attention_graph
 from attention_core.figures.maps_and_bars import (
+    alignment_map,
     embedding_heatmap,
     head_maps,
     mask_map,
@@ -33,6 +37,8 @@ from attention_core.figures.maps_and_bars import (
     weight_bars,
     weights_heatmap,
 )
+from attention_core.figures.positions import position_clocks, rotary_pairs
+from attention_core.figures.tiles import score_tiles
 
 __all__ = [
     "OUTPUT",
@@ -40,26 +46,35 @@ __all__ = [
     "K",
     "Q",
     "V",
+    "alignment_map",
     "attention_flow",
+    "attention_graph",
     "bahdanau",
     "bundle",
     "dot_product_angle",
     "draw",
     "embedding_heatmap",
+    "growth_lines",
     "head_maps",
     "hull",
+    "kernel_regression",
+    "learning_curves",
     "mask_map",
     "matrix_vector",
     "multi_head_block",
     "multi_head_sketch",
     "png",
+    "position_clocks",
     "qkv_pipeline",
+    "rotary_pairs",
     "saturation",
     "save_svg",
     "score_bars",
+    "score_tiles",
     "scores_heatmap",
     "softmax_curve",
     "temperature_bars",
+    "transformer_block",
     "variance_lines",
     "vectors_plane",
     "waterfall",

@@ -186,9 +186,9 @@ def vectors_plane(ax: Axes, q: Any, k: Any, queries: Labels, keys: Labels) -> st
 
 @sized(4.2, 3.2)
 def hull(ax: Axes, values: Any, output: Any, keys: Labels, queries: Labels) -> str:
-    """Draw the values as points, the region between them, and the outputs inside it."""
+    """Draw the values as points, the region between them, and the outputs."""
     v, z = array("values", values, keys=keys, dims=2), array("output", output, queries=queries, dims=2)
-    _plane(ax, v)
+    _plane(ax, np.concatenate([v, z]))  # an output may lie outside after W_O
     corners = np.array(_convex_hull([(float(x), float(y)) for x, y in v]))
     ax.fill(*corners.T, facecolor=tint(V, 0.15), edgecolor=V, linewidth=1.6)
     ax.plot(*v.T, "s", color=V, markeredgecolor=INK, markersize=9, zorder=3)

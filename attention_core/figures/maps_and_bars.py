@@ -112,6 +112,24 @@ def head_maps(ax: Axes, weights: Any, queries: Labels, keys: Labels, heads: Labe
     )
 
 
+@sized_by_content
+def alignment_map(ax: Axes, weights: Any, queries: Labels, keys: Labels) -> str:
+    """Draw learned weights as squares, and a frame around the largest of each row.
+
+    The words name only where that is: what a model has learned differs in digits from one processor
+    to another.
+    """
+    x = array("weights", weights, queries=queries, keys=keys)
+    page(ax)
+    side = 0.3
+    _small_map(ax, 0, 0, x, queries, keys, side)
+    largest = [int(np.argmax(row)) for row in x]
+    for i, j in enumerate(largest):
+        rectangle(ax, Box(j * side, -(i + 1) * side, (j + 1) * side, -i * side), "none", INK, line=1.6)
+    said = [f"Row {query}: most on {keys[j]}." for query, j in zip(queries, largest, strict=True)]
+    return f"Weights, {_queries_by_keys(queries, keys)}. {' '.join(said)}"
+
+
 def _table(ax: Axes, x: Floats, left: Labels, above: Labels, fill: Shade, texts: Labels | None = None) -> Box:
     """Draw a matrix with a label for each row and column."""
     widest = max(map(text_width, above))
