@@ -1,12 +1,13 @@
-"""The torch modules of the course: the kernels, with parameters that can be trained."""
+"""Attention with parameters: several heads at once, and Bahdanau's additive scores."""
 
 from typing import Self
 
 from torch import Tensor, nn
 
 from attention_core import _checks
-from attention_core.attention import Attention, attend
+from attention_core.attention import Attention, attend, weigh
 from attention_core.heads import merge_heads, split_heads
+from attention_core.scoring import additive_scores
 
 
 class MultiHeadAttention(nn.Module):
@@ -121,3 +122,58 @@ def _torch_parameters(mha: nn.MultiheadAttention) -> dict[str, Tensor]:
         found |= {f"{name}.bias": b for name, b in zip(names, mha.in_proj_bias.chunk(3), strict=True)}
         found["w_o.bias"] = mha.out_proj.bias
     return found
+
+
+class AdditiveAttention(nn.Module):
+    """Compare queries and keys of different sizes by a small network that is learned.
+
+    Formula: output = softmax(scores) value, scores[i, j] = tanh(query_i w_q + key_j w_k) w_v.
+    Shapes: query (..., n_q, d_q), key (..., n_k, d_k), value (..., n_k, d_v) -> scores, masked_scores
+    and weights (..., n_q, n_k), output (..., n_q, d_v). Dtype: that of the parameters, kept.
+
+    Without `value` the keys are the values. `mask` is boolean, True = may attend, and broadcasts to
+    (..., n_q, n_k). A NaN in a blocked row of key or value changes no output, but one in a key reaches
+    the gradients of the queries and the parameters. `w_q`, `w_k` and `w_v` are `nn.Linear` without
+    bias, which hold the transpose: the formula's w_q (d_q, d_hidden) is `w_q.weight.T`.
+
+    Raises TypeError for numbers of the wrong kind, arrays that are not torch's, or another dtype or
+    device than the parameters'; ValueError when a size is below 1 or shapes do not fit.
+
+    Source: Bahdanau, Cho & Bengio (2015), Neural Machine Translation by Jointly Learning to Align and
+    Translate, section 3.1 and appendix A.1.2 (there w_v is v_a, w_q is W_a, w_k is U_a).
+
+    >>> import torch
+    >>> heads = AdditiveAttention(d_q=2, d_k=3, d_hidden=4)(torch.ones(5, 2), torch.ones(6, 3))
+    >>> heads.weights.shape, heads.output.shape
+    (torch.Size([5, 6]), torch.Size([5, 3]))
+    """
+
+    def __init__(self, d_q: int, d_k: int, d_hidden: int) -> None:
+        super().__init__()
+        for name, size in {"d_q": d_q, "d_k": d_k, "d_hidden": d_hidden}.items():
+            _checks.positive_int(name, size)
+        self.w_q = nn.Linear(d_q, d_hidden, bias=False)
+        self.w_k = nn.Linear(d_k, d_hidden, bias=False)
+        self.w_v = nn.Linear(d_hidden, 1, bias=False)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor | None = None, *, mask: Tensor | None = None
+    ) -> Attention:
+        """Return every step, from the scores to the output."""
+        value = key if value is None else value
+        w_q, w_k, w_v = self.w_q.weight.T, self.w_k.weight.T, self.w_v.weight[0]
+        scores = additive_scores(query, key, w_q, w_k, w_v)  # (..., n_q, n_k)
+        return weigh(scores, value, mask=mask)
+
+
+def uniform_attention(query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None) -> Attention:
+    """Attend to every permitted key alike: what is left of attention when nothing is compared.
+
+    Formula: output_i = the mean of the values that query i may attend to; every score is 0.
+    Shapes, dtypes and errors: those of `attend`.
+
+    >>> import torch
+    >>> uniform_attention(torch.ones(1, 2), torch.eye(2), torch.tensor([[1.0], [3.0]])).output
+    tensor([[2.]])
+    """
+    return attend(query, key, value, mask=mask, scale=0.0)
