@@ -64,8 +64,9 @@ notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (s
 figures: $(TEST_READY) ## draw the figures alone
 	@$(RUN) -m tools.build --figures
 
-bench: $(TEST_READY) ## measure the package's speed
+bench: $(TEST_READY) ## measure the package's speed; writes tests/benchmarks/RESULTS.md (10 minutes)
 	@$(RUN) -m pytest tests/benchmarks --benchmark-enable --benchmark-only
+	@$(RUN) -m tests.benchmarks.long_sequences
 
 bench-live: $(TEST_READY) ## measure in a browser how fast the live views follow a slider
 	@$(RUN) -m tests.benchmarks.bench_live

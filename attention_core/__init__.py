@@ -10,6 +10,14 @@ from attention_core.attention import (
     weigh,
 )
 from attention_core.heads import merge_heads, multi_head, split_heads
+from attention_core.long import (
+    linear_attention,
+    low_rank_attention,
+    merge_partial,
+    partial_attention,
+    sliding_window_attention,
+    streaming_attention,
+)
 from attention_core.positions import rotary_positions, sinusoidal_positions
 from attention_core.scoring import additive_scores, gaussian_scores
 
@@ -20,12 +28,18 @@ __all__ = [
     "attention_scores",
     "causal_mask",
     "gaussian_scores",
+    "linear_attention",
+    "low_rank_attention",
     "merge_heads",
+    "merge_partial",
     "multi_head",
     "padding_mask",
+    "partial_attention",
     "rotary_positions",
     "sinusoidal_positions",
+    "sliding_window_attention",
     "softmax",
     "split_heads",
+    "streaming_attention",
     "weigh",
 ]

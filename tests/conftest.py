@@ -12,7 +12,7 @@ from tests.libraries import FLOAT64, LIBRARIES, Library
 hypothesis.settings.register_profile("course", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("course")
 
-pytest.register_assert_rewrite("tests.properties")
+pytest.register_assert_rewrite("tests.properties", "tests.properties_of_heads", "tests.properties_of_long")
 
 
 def pytest_collection_finish() -> None:

@@ -129,12 +129,12 @@ def growth_lines(ax: Axes, sizes: Sequence[int], values: Any, names: Labels, siz
 
 @sized(5.2, 3.0)
 def learning_curves(
-    ax: Axes, steps: Sequence[int], curves: Any, labels: Labels, *, measure: str = "loss"
+    ax: Axes, steps: Sequence[int], curves: Any, labels: Labels, *, measure: str = "loss", decimals: int = 1
 ) -> str:
     """Draw how `measure` changed in training, one curve for each label.
 
-    The words give both ends of each curve, to one decimal: what lies between differs more from one
-    processor to another.
+    The words give both ends of each curve, rounded: what lies between differs more from one processor
+    to another.
     """
     looks = ((Q, "-", "o"), (K, "--", "s"), (V, ":", "^"), (INK, "-.", "D"))  # color, line, marker
     if len(labels) > len(looks):
@@ -151,5 +151,8 @@ def learning_curves(
                 linewidth=1.6, clip_on=False)  # fmt: skip
         ax.annotate(label, (steps[-1], height), (12, 0), va="center", textcoords="offset points",
                     fontsize=BODY, annotation_clip=False)  # fmt: skip
-    said = [f"{label} from {curve[0]:.1f} to {curve[-1]:.1f}" for label, curve in zip(labels, y, strict=True)]
-    return f"The {measure} from step {steps[0]} to step {steps[-1]}: {'; '.join(said)}."
+    said = [
+        f"{label} from {curve[0]:.{decimals}f} to {curve[-1]:.{decimals}f}"
+        for label, curve in zip(labels, y, strict=True)
+    ]
+    return f"The {measure} from step {steps[0]:g} to step {steps[-1]:g}: {'; '.join(said)}."
