@@ -146,8 +146,8 @@ ATTENTION = [
     Mutant("only the future seen", "j[None, :] <= i", "j[None, :] > i", p.the_future_cannot_change_the_past),
     Mutant("offset ignored", "n_k - n_q if offset is None else offset", "0", p.masks_are_as_drawn),
     Mutant("offset for none", "n_k - n_q if offset is None", "0 if offset is None", p.masks_are_as_drawn),
-    Mutant("padding one too long", "(j < lengths", "(j <= lengths", p.masks_are_as_drawn),
-    Mutant("padding seen", "(j < lengths", "(j >= lengths", p.masks_are_as_drawn),
+    Mutant("padding one too long", "return (j < lengths", "return (j <= lengths", p.masks_are_as_drawn),
+    Mutant("padding seen", "return (j < lengths", "return (j >= lengths", p.masks_are_as_drawn),
     Mutant(
         "inputs overwritten",
         "scaled_q = q * scale",
