@@ -147,24 +147,26 @@ def train(
     batches: Iterable[Pairs | Tensor],
     exam: Pairs | Tensor,
     *,
+    n_steps: int,
     learning_rate: float,
     every: int = 50,
 ) -> Curve:
-    """Teach `model` one batch after the other, with an exam after every so many steps.
+    """Teach `model` one of the n_steps batches after the other, with an exam after every so many.
 
-    The steps get smaller on the way, by 0.3 % each: with steps of one size the last exams still jump.
+    The learning rate falls evenly to 0: with steps of one size the last exams still jump.
     The result depends on the model's first parameters (`torch.manual_seed` before it is made), on the
     batches, and on the number of threads and the processor; nothing else is random here.
-    Raises TypeError or ValueError when learning_rate is not a number above 0, or every not an integer
-    of at least 1.
+    Raises TypeError or ValueError when learning_rate is not a number above 0, or n_steps or every not an
+    integer of at least 1.
 
     Source: Kingma & Ba (2015), Adam; gradients of norm above 1 shortened to 1: Pascanu et al. (2013),
     On the Difficulty of Training Recurrent Neural Networks, section 3.2.
     """
     _checks.positive_number("learning_rate", learning_rate)
+    _checks.positive_int("n_steps", n_steps)
     _checks.positive_int("every", every)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    slower = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.997)  # half as fast after 231 steps
+    slower = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(1 - step / n_steps, 0.0))
     points = []
     for step, batch in enumerate(batches, start=1):
         logits, tokens = answers(model, batch)  # (n, m, n_tokens), (n, m)

@@ -120,7 +120,7 @@ def test_accuracy_of_blocks_counts_what_can_be_known() -> None:
 
 def test_accuracy_is_that_of_generated_texts(rng: np.random.Generator) -> None:
     model, exam = words_model(), reversed_words(50, rng)
-    train(model, (exam for _ in range(30)), exam, learning_rate=0.02)
+    train(model, (exam for _ in range(30)), exam, n_steps=30, learning_rate=0.02)
     tokens, _ = model.generate(exam.source, exam.lengths, exam.target.shape[1] - 1, start=START)
     share = (tokens == exam.target[:, 1:]).all(dim=1).double().mean()
     assert accuracy(model, exam) == float(share)
@@ -137,7 +137,9 @@ def words_model(seed: int = 0) -> EncoderDecoder:
 def words_curve(seed: int = 0, n_steps: int = 30) -> Curve:
     rng = np.random.default_rng(seed)
     batches = (reversed_words(16, rng) for _ in range(n_steps))
-    return train(words_model(seed), batches, reversed_words(10, rng), learning_rate=0.02, every=10)
+    return train(
+        words_model(seed), batches, reversed_words(10, rng), n_steps=n_steps, learning_rate=0.02, every=10
+    )
 
 
 def test_the_loss_falls() -> None:
@@ -158,7 +160,7 @@ def test_a_block_is_learned() -> None:
     model = AttentionOnly(n_tokens=4, d_model=16, n_heads=1, n_layers=1, n_positions=8)
     rng = np.random.default_rng(0)
     batches = (repeated_tokens(32, 4, 4, rng) for _ in range(60))
-    curve = train(model, batches, repeated_tokens(50, 4, 4, rng), learning_rate=0.02, every=30)
+    curve = train(model, batches, repeated_tokens(50, 4, 4, rng), n_steps=60, learning_rate=0.02, every=30)
     assert curve.accuracy[-1] > 0.9  # at a fixed length one layer is enough: it looks back 3 places
 
 
@@ -195,12 +197,12 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "no texts": (ValueError, lambda: as_pairs([], []), r"at least one"),
     "every": (
         ValueError,
-        lambda: train(words_model(), [], reversed_words(1, RNG), learning_rate=0.1, every=0),
+        lambda: train(words_model(), [], reversed_words(1, RNG), n_steps=1, learning_rate=0.1, every=0),
         r"every must be at least 1, got 0",
     ),
     "learning rate": (
         ValueError,
-        lambda: train(words_model(), [], reversed_words(1, RNG), learning_rate=0.0),
+        lambda: train(words_model(), [], reversed_words(1, RNG), n_steps=1, learning_rate=0.0),
         r"learning_rate must be above 0, got 0",
     ),
 }
