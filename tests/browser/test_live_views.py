@@ -24,9 +24,14 @@ each_view = pytest.mark.parametrize("at", range(len(NAMES)), ids=NAMES)
 
 @pytest.fixture(autouse=True)
 def as_new(page: Page) -> Iterator[None]:
-    """Leave every view as it was found."""
+    """Leave every view as it was found, and the page at rest."""
     yield
     python(page, "for view in views: view._example.value = list(view._examples)[1]; view._example.index = 0")
+    said = python(page, "print(*[view.words for view in views], sep='|')").split("|")
+    for at, expected in enumerate(said):
+        expect(page.locator(".attention-view").nth(at).locator("svg")).to_have_attribute(
+            "aria-label", expected
+        )
 
 
 def view(page: Page, at: int) -> Locator:
@@ -286,6 +291,7 @@ WATCH = """at => {
 
 
 def watched(page: Page, at: int, moves: Any) -> dict[str, int]:
+    page.wait_for_timeout(500)  # what came before has been drawn
     page.evaluate(WATCH, at)
     moves()
     page.wait_for_timeout(300)
