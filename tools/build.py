@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from copy import deepcopy
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 import jupytext
@@ -153,7 +154,8 @@ def build_all(chosen: Iterable[Path], sources: list[Path], target: Path) -> list
     """Build `chosen` on two kernels at a time, with a progress bar."""
     os.environ["OMP_NUM_THREADS"] = "1"  # torch's sums depend on the number of threads
     chosen = list(chosen)
-    with ProcessPoolExecutor(max_workers=2) as pool:
+    fresh = get_context("spawn")  # a fork copies the threads' locks of what is imported here, JAX's for one
+    with ProcessPoolExecutor(max_workers=2, mp_context=fresh) as pool:
         jobs = [pool.submit(build, source, sources, target) for source in chosen]
         bar = tqdm(jobs, desc="notebooks", unit="notebook")
         return [path for job in bar for path in job.result()]
