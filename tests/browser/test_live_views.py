@@ -290,8 +290,22 @@ WATCH = """at => {
 }"""
 
 
+# Waits until nothing has changed in any view for a while: after a reset, tables of boxes are made anew,
+# box by box. On a busy machine that takes long.
+REST = """() => new Promise(done => {
+    let timer;
+    const finish = () => { observer.disconnect(); done() };
+    const wait = () => { clearTimeout(timer); timer = setTimeout(finish, 1000) };
+    const observer = new MutationObserver(wait);
+    for (const view of document.querySelectorAll('.attention-view'))
+        observer.observe(view, { childList: true, subtree: true, attributes: true });
+    setTimeout(finish, 20000);
+    wait();
+})"""
+
+
 def watched(page: Page, at: int, moves: Any) -> dict[str, int]:
-    page.wait_for_timeout(500)  # what came before has been drawn
+    page.evaluate(REST)
     page.evaluate(WATCH, at)
     moves()
     page.wait_for_timeout(300)
