@@ -36,7 +36,7 @@ define CHECK_PYTHON
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help lab real test test-colab notebooks figures bench bench-live clean
+.PHONY: help lab minilm test test-colab notebooks figures bench bench-live clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -45,9 +45,9 @@ lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--n
 	@echo "Opening JupyterLab on the first notebook. Stop it with Ctrl+C."
 	@$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(ALLOW_ROOT) $(LAB_ARGS)
 
-real: ## add a trained model (83 MB), for the last part of notebook 13
+minilm: ## add a trained model (83 MB), for the last part of notebook 13
 	$(CHECK_PYTHON)
-	@$(INSTALL) lab torch real
+	@$(INSTALL) lab torch minilm
 	@touch $(LAB_READY)
 
 test: $(TEST_READY) ## set up .venv and run every check (the oldest versions allowed: LOWEST=1)
@@ -82,10 +82,10 @@ $(LAB_READY): $(INPUTS)
 
 $(TEST_READY): $(INPUTS)
 	$(CHECK_PYTHON)
-	@$(INSTALL) lab torch real test
+	@$(INSTALL) lab torch minilm test
 	@touch $(LAB_READY) $@
 
 $(COLAB_READY): tests/colab/pins.txt tools/install.py
 	$(CHECK_PYTHON)
-	@$(PYTHON) -m tools.install --colab .venv-colab torch real
+	@$(PYTHON) -m tools.install --colab .venv-colab torch minilm
 	@touch $@

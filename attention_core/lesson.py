@@ -21,8 +21,8 @@ from IPython.display import display
 from tqdm import tqdm
 
 from attention_core.attention import Attention, attend, softmax
-from attention_core.examples import Example, Row, Section, compare, computed
 from attention_core.figures import bundle, draw
+from attention_core.worked import Example, Row, Section, compare, computed
 
 DIGITS = 4  # decimals shown in the whole book
 TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right

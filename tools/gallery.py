@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attention_core import attend, attention_scores, causal_mask, figures, softmax
-from attention_core.examples import load
 from attention_core.positions import rotary_positions, sinusoidal_positions
 from attention_core.scoring import additive_scores, gaussian_scores
+from attention_core.worked import load
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Picture = tuple[Figure, str]

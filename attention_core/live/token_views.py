@@ -7,7 +7,6 @@ from ipywidgets import HTML, HBox, Layout, VBox
 
 from attention_core import figures
 from attention_core.attention import Attention, attend
-from attention_core.examples import load
 from attention_core.heads import merge_heads, split_heads
 from attention_core.live import token_drawings
 from attention_core.live._shapes import Array, Drawing
@@ -16,6 +15,7 @@ from attention_core.live.number_controls import Slider
 from attention_core.live.other_controls import Choice, Tick, Words
 from attention_core.live.token_drawings import HeadSteps
 from attention_core.live.view import LIMIT, SIDE, Input, View
+from attention_core.worked import load
 
 
 class ItAnimalView(View):

@@ -9,7 +9,6 @@ from ipywidgets import HTML, HBox, Layout, VBox
 
 from attention_core import figures
 from attention_core.attention import Attention, attend, attention_scores, softmax
-from attention_core.examples import load
 from attention_core.live import drawings
 from attention_core.live._shapes import Array, Drawing
 from attention_core.live.drawings import Picked
@@ -17,6 +16,7 @@ from attention_core.live.grids import Grid, Mover
 from attention_core.live.number_controls import Slider, Sliders
 from attention_core.live.other_controls import Choice, Tick, Ticks
 from attention_core.live.view import LIMIT, SIDE, Input, View
+from attention_core.worked import load
 
 
 class AttentionView(View):

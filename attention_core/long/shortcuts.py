@@ -8,7 +8,7 @@ from array_api_compat import device
 from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import _shielded, at_least_float32, attend, causal_mask
-from attention_core.long._blocks import empty_output, tile
+from attention_core.long._tiles import empty_output, tile
 
 
 def window_mask(

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import _shielded, at_least_float32, attention_scores, causal_mask
-from attention_core.long._blocks import each_head, empty_output, tile
+from attention_core.long._tiles import each_head, empty_output, tile
 
 
 class Partial(NamedTuple):

@@ -35,7 +35,7 @@ INTERACT = """
 import matplotlib.pyplot as plt
 from ipywidgets import FloatSlider, interact
 from attention_core import attend, attention_scores
-from attention_core.examples import load
+from attention_core.worked import load
 
 example = load("one-query")
 

@@ -23,7 +23,6 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_core import attend
-from attention_core.examples import load
 from attention_core.long import (
     elu_plus_one,
     linear_attention,
@@ -31,7 +30,8 @@ from attention_core.long import (
     streaming_attention,
     window_mask,
 )
-from attention_core.modules import MultiHeadAttention
+from attention_core.nn import MultiHeadAttention
+from attention_core.worked import load
 
 N_HEADS, D_HEAD, WINDOW = 8, 64, 128
 BUDGET = 5.0  # seconds: about as long a contest runs, but at least 3 rounds

@@ -11,7 +11,7 @@ from tests.browser.lab import MISSING, Lab, chromium, find_chromium, jupyterlab
 SETUP = """
 import warnings
 from attention_core.live import *
-from tests.test_live import assert_same
+from tests.live.test_live import assert_same
 kinds = [AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView, ItAnimalView, HeadsView]
 kinds += [MaskView, KernelView, LedgerView]
 views = [kind() for kind in [*kinds, AttentionView]]  # the first one twice

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from attention_core.live._shapes import STRONGEST
 from tests.browser.lab import python
-from tests.test_live import ATTACK, contrast
+from tests.live.test_live import ATTACK, contrast
 
 NAMES = [
     *("attention", "dot product", "scaling", "softmax", "values", "it-animal", "heads"),

@@ -1,0 +1,219 @@
+"""Attention in layers: the transformer's blocks, and a model that has nothing but attention."""
+
+import copy
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from attention_core import _checks
+from attention_core.attention import causal_mask
+from attention_core.nn._tokens import check_tokens
+from attention_core.nn.attention import MultiHeadAttention
+
+
+class FeedForward(nn.Module):
+    """Change each row alone, by two linear maps with a bend between them.
+
+    Formula: output = relu(x w_1 + b_1) w_2 + b_2.
+    Shape: x (..., d_model) -> the same; inside (..., d_ff). Dtype: that of the parameters, kept.
+
+    Raises TypeError or ValueError for sizes that are not integers of at least 1, an x of another
+    dtype than the parameters', or a last axis that is not d_model.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.3, eq. 2.
+
+    >>> FeedForward(d_model=2, d_ff=8)(torch.ones(3, 2)).shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        _checks.positive_int("d_model", d_model)
+        _checks.positive_int("d_ff", d_ff)
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return relu(x w_1 + b_1) w_2 + b_2, (..., d_model)."""
+        _checks.namespace(x=x, parameters=self.w_1.weight)
+        _checks.last_axis("d_model", self.w_1.in_features, x=x)
+        hidden: Tensor = torch.relu(self.w_1(x))  # (..., d_ff)
+        output: Tensor = self.w_2(hidden)  # (..., d_model)
+        return output
+
+
+class EncoderBlock(nn.Module):
+    """One layer of a transformer's encoder: rows look at each other, then each is changed alone.
+
+    Formula: x + attention(norm_1(x)), then x + feed_forward(norm_2(x)); the norm comes first.
+    Shape: x (batch..., n, d_model) -> the same. Dtype: that of the parameters, kept.
+
+    `mask` as in `MultiHeadAttention`. `dropout` is the share of weights, and of numbers that a
+    sub-layer adds to x, set to 0 in training.
+
+    Raises TypeError or ValueError as `MultiHeadAttention` and `FeedForward` do.
+
+    Source: Vaswani et al. (2017), section 3.1; the norm before each sub-layer: Xiong et al. (2020),
+    On Layer Normalization in the Transformer Architecture, section 3, table 1.
+
+    >>> EncoderBlock(d_model=4, n_heads=2, d_ff=8)(torch.ones(3, 4)).shape
+    torch.Size([3, 4])
+    """
+
+    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        """Return the rows of x after both sub-layers, (batch..., n, d_model)."""
+        _checks.namespace(x=x, parameters=self.norm_1.weight)
+        _checks.last_axis("d_model", self.attention.d_model, x=x)
+        x = x + self.dropout(self.attention(self.norm_1(x), mask=mask).output)
+        return x + self.dropout(self.feed_forward(self.norm_2(x)))
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
+        """Return a block with a copy of the parameters of torch's own, and so the same results.
+
+        Dtype, device, dropout and training mode are copied too. torch also drops numbers inside the
+        feed-forward layer, so with dropout the two agree in eval mode alone. For masks see
+        `MultiHeadAttention.from_torch`.
+
+        Raises TypeError when `layer` is not a `torch.nn.TransformerEncoderLayer`; ValueError when it
+        has norm_first=False or an activation that is not relu.
+        """
+        _refuse_what_ours_has_not(layer, nn.TransformerEncoderLayer)
+        attention = MultiHeadAttention.from_torch(layer.self_attn)
+        d_ff = layer.linear1.out_features
+        ours = cls(attention.d_model, attention.n_heads, d_ff, dropout=layer.dropout1.p)
+        ours.attention = attention
+        ours.norm_1 = copy.deepcopy(layer.norm1)
+        ours.norm_2 = copy.deepcopy(layer.norm2)
+        ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
+        ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
+        return ours.train(layer.training)
+
+
+class DecoderBlock(nn.Module):
+    """One layer of a transformer's decoder: look back at x, look at the memory, change each row alone.
+
+    Formula: x + self_attention(norm_1(x)), then x + cross_attention(norm_2(x), memory), then
+    x + feed_forward(norm_3(x)); the norm comes first.
+    Shapes: x (batch..., n, d_model), memory (batch..., n_memory, d_model), the encoder's output ->
+    (batch..., n, d_model). Dtype: that of the parameters, kept.
+
+    `mask` is for x and x, usually `causal_mask(n, like=x)`: without one, no position is hidden.
+    `memory_mask` is for x and memory. Both as in `MultiHeadAttention`. `dropout` as in `EncoderBlock`.
+
+    Raises TypeError or ValueError as `MultiHeadAttention` and `FeedForward` do.
+
+    Source: Vaswani et al. (2017), section 3.1; the norm before each sub-layer: Xiong et al. (2020),
+    section 3.
+
+    >>> DecoderBlock(d_model=4, n_heads=2, d_ff=8)(torch.ones(3, 4), torch.ones(5, 4)).shape
+    torch.Size([3, 4])
+    """
+
+    def __init__(self, d_model: int, n_heads: int, d_ff: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
+        self.norm_3 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None, memory_mask: Tensor | None = None
+    ) -> Tensor:
+        """Return the rows of x after the three sub-layers, (batch..., n, d_model)."""
+        _checks.namespace(x=x, memory=memory, parameters=self.norm_1.weight)
+        _checks.last_axis("d_model", self.self_attention.d_model, x=x, memory=memory)
+        x = x + self.dropout(self.self_attention(self.norm_1(x), mask=mask).output)
+        x = x + self.dropout(self.cross_attention(self.norm_2(x), memory, mask=memory_mask).output)
+        return x + self.dropout(self.feed_forward(self.norm_3(x)))
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerDecoderLayer) -> Self:
+        """Return a block with a copy of the parameters of torch's own; see `EncoderBlock.from_torch`.
+
+        Raises TypeError when `layer` is not a `torch.nn.TransformerDecoderLayer`; ValueError when it
+        has norm_first=False or an activation that is not relu.
+        """
+        _refuse_what_ours_has_not(layer, nn.TransformerDecoderLayer)
+        attention = MultiHeadAttention.from_torch(layer.self_attn)
+        d_ff = layer.linear1.out_features
+        ours = cls(attention.d_model, attention.n_heads, d_ff, dropout=layer.dropout1.p)
+        ours.self_attention = attention
+        ours.cross_attention = MultiHeadAttention.from_torch(layer.multihead_attn)
+        ours.norm_1 = copy.deepcopy(layer.norm1)
+        ours.norm_2 = copy.deepcopy(layer.norm2)
+        ours.norm_3 = copy.deepcopy(layer.norm3)
+        ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
+        ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
+        return ours.train(layer.training)
+
+
+class AttentionOnly(nn.Module):
+    """Guess each next token with attention and nothing else: no norm, no feed-forward layer.
+
+    Formula: x = embed(tokens) + positions; in each layer x = x + attention(x), causal;
+    logits = x w_o.
+    Shapes: tokens (batch, n) -> logits (batch, n, n_tokens), and for each layer the weights
+    (batch, n_heads, n, n). Dtype: that of the parameters.
+
+    Raises TypeError for numbers or tokens of the wrong kind; ValueError when a size is below 1,
+    n_heads does not divide d_model, a token is out of range, or n is above n_positions.
+
+    Source: Elhage et al. (2021), A Mathematical Framework for Transformer Circuits, section
+    "Two-Layer Attention-Only Transformers"; here the positions are learned.
+
+    >>> model = AttentionOnly(n_tokens=5, d_model=4, n_heads=2, n_layers=3, n_positions=6)
+    >>> logits, weights = model(torch.tensor([[0, 1, 0, 1]]))
+    >>> logits.shape, len(weights), weights[0].shape
+    (torch.Size([1, 4, 5]), 3, torch.Size([1, 2, 4, 4]))
+    """
+
+    def __init__(self, n_tokens: int, d_model: int, n_heads: int, n_layers: int, n_positions: int) -> None:
+        super().__init__()
+        for name, n in {"n_tokens": n_tokens, "n_layers": n_layers, "n_positions": n_positions}.items():
+            _checks.positive_int(name, n)
+        self.layers = nn.ModuleList(MultiHeadAttention(d_model, n_heads) for _ in range(n_layers))
+        self.embed = nn.Embedding(n_tokens, d_model)
+        self.positions = nn.Embedding(n_positions, d_model)
+        self.w_o = nn.Linear(d_model, n_tokens, bias=False)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits of the token after each position, and the weights of each layer."""
+        check_tokens("tokens", tokens, self.embed.num_embeddings)
+        n, most = tokens.shape[1], self.positions.num_embeddings
+        if n > most:
+            raise ValueError(f"there must be at most n_positions = {most} tokens in a row, got {n}")
+        mask = causal_mask(n, like=tokens)  # (n, n)
+        x = self.embed(tokens) + self.positions.weight[:n]  # (batch, n, d_model)
+        weights = []
+        for layer in self.layers:
+            heads = layer(x, mask=mask)
+            x = x + heads.output  # (batch, n, d_model)
+            weights.append(heads.weights)  # (batch, n_heads, n, n)
+        return self.w_o(x), weights
+
+
+def _refuse_what_ours_has_not(layer: nn.Module, kind: type[nn.Module]) -> None:
+    """Raise unless `layer` is of this kind, with the norm before each sub-layer, and relu."""
+    if not isinstance(layer, kind):
+        raise TypeError(f"layer must be a torch.nn.{kind.__name__}, got {type(layer).__name__}")
+    if not layer.norm_first:
+        raise ValueError("our blocks have the norm before each sub-layer, got a layer with norm_first=False")
+    if layer.activation is not nn.functional.relu and not isinstance(layer.activation, nn.ReLU):
+        raise ValueError(f"our blocks have the activation relu, got a layer with {_name(layer.activation)}")
+
+
+def _name(activation: object) -> str:
+    return getattr(activation, "__name__", type(activation).__name__)

@@ -1,0 +1,582 @@
+import ast
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from attention_core import attend, figures, softmax
+from attention_core.figures._drawing import MARGIN, numbers, spread, three_digits
+from attention_core.figures._shapes import ink, tint, weight_shade
+from tools import gallery
+
+ROOT = Path(__file__).resolve().parents[2]
+TWELVE = {
+    "matrix_vector",
+    "dot_product_angle",
+    "softmax_curve",
+    "embedding_heatmap",
+    "score_bars",
+    "weight_bars",
+    "waterfall",
+    "qkv_pipeline",
+    "multi_head_sketch",
+    "attention_flow",
+    "bahdanau",
+    "multi_head_block",
+}
+SMALLEST = 9.0  # points
+SUBSCRIPT = 0.7  # of the size of its formula
+
+GALLERY = sorted(gallery.GALLERY)
+ARRAY_FREE = ["multi_head_block", "multi_head_sketch", "transformer_block"]
+STABLE_ONLY = ["learning_curves", "alignment_map"]  # the words leave out what differs between processors
+
+
+@cache
+def picture(name: str) -> tuple[Figure, str]:
+    """Return a gallery picture, drawn once for all tests."""
+    return gallery.GALLERY[name]()
+
+
+# --- what is in the gallery -------------------------------------------------------------------
+
+
+def test_the_twelve_figures_are_in_the_gallery():
+    assert set(GALLERY) >= TWELVE
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_gallery_name_is_a_drawing_function(name, monkeypatch):
+    assert drawn_by(name, monkeypatch)[0] is getattr(figures, name)
+
+
+def test_every_drawing_function_is_in_the_gallery():
+    drawing = {name for name in figures.__all__ if hasattr(getattr(figures, name), "size")}
+    assert drawing == set(GALLERY)
+
+
+# --- legible: nothing small, nothing cut, nothing over anything else --------------------------
+
+
+def drawn_texts(figure: Figure, dpi: int) -> list[tuple[Text, Bbox]]:
+    """Return every text that is really drawn, with the room it takes in pixels."""
+    drawn: list[Text] = []
+    original = Text.draw
+
+    def remember(self, renderer, *args, **kwargs):
+        if self.get_visible() and self.get_text().strip():
+            drawn.append(self)
+        return original(self, renderer, *args, **kwargs)
+
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "draw", remember)
+        canvas.draw()
+    return [(text, Text.get_window_extent(text, canvas.get_renderer())) for text in drawn]
+
+
+def legibility(figure: Figure, dpi: int) -> list[str]:
+    """Return what is wrong with the texts of `figure`."""
+    found = []
+    placed = drawn_texts(figure, dpi)
+    for i, (text, box) in enumerate(placed):
+        name = text.get_text()
+        formula = text.get_parse_math() and re.search(r"[_^]", name)
+        size = float(text.get_fontsize()) * (SUBSCRIPT if formula else 1)
+        if size < SMALLEST:
+            found.append(f"{name!r} is {size:g} pt")
+        if box.x0 < 0 or box.y0 < 0 or box.x1 > figure.bbox.width or box.y1 > figure.bbox.height:
+            found.append(f"{name!r} is cut")
+        for other, room in placed[:i]:
+            across = min(box.x1, room.x1) - max(box.x0, room.x0)
+            down = min(box.y1, room.y1) - max(box.y0, room.y0)
+            if across > 1 and down > 1:
+                found.append(f"{name!r} lies over {other.get_text()!r}")
+    return found
+
+
+@pytest.mark.parametrize("dpi", [96, 192])
+@pytest.mark.parametrize("name", GALLERY)
+def test_gallery_figures_are_legible(name, dpi):
+    figure, _ = picture(name)
+    assert legibility(figure, dpi) == []
+
+
+def bad_figure(x: float, y: float, size: float = 10, text: str = "word", **kwargs) -> Figure:
+    figure = Figure(figsize=(2, 1))
+    figure.text(0.5, 0.5, "word")
+    figure.text(x, y, text, fontsize=size, **kwargs)
+    return figure
+
+
+@pytest.mark.parametrize(
+    ("figure", "problem"),
+    [
+        (bad_figure(0.1, 0.1, size=8.5), "'word' is 8.5 pt"),
+        (bad_figure(0.1, 0.1, size=12, text="$W_Q$"), "'$W_Q$' is 8.4 pt"),
+        (bad_figure(0.9, 0.1), "'word' is cut"),
+        (bad_figure(0.1, 0.98), "'word' is cut"),
+        (bad_figure(0.52, 0.52), "'word' lies over 'word'"),
+        (bad_figure(0.1, 0.1), None),
+    ],
+)
+def test_the_legibility_check_fails_on_a_bad_figure(figure, problem):
+    assert legibility(figure, 96) == ([problem] if problem else [])
+
+
+ODD = ["$x$", "a_b", "internationalisation", "<b>&", "it", "\n", "%d"]
+
+
+def odd_pictures():
+    rng = np.random.default_rng(1)
+    n = len(ODD)
+    q, k, v = rng.standard_normal((3, n, 3))
+    steps = attend(q, k, v)
+    s, w = steps.scores[0], steps.weights[0]
+    x, matrix = np.array([1, 0, -1, 0.5]), rng.standard_normal((4, 4)).round(2)
+    temperatures = [0.5, 1, 2, 5]
+    cold = np.stack([softmax(s / t) for t in temperatures])
+    angles = [26.565051177, 90.0, 180.0]
+    ys = [matrix @ x, matrix[:2] @ x, matrix[:3] @ x]
+    return {
+        "embedding_heatmap": (k, ODD, ["a long feature", "b", "$c$"]),
+        "weights_heatmap": (steps.weights, ODD, ODD),
+        "scores_heatmap": (np.where(np.eye(n) > 0, -np.inf, 100 * steps.scores), ODD, ODD),
+        "mask_map": (steps.weights > 0.2, ODD, ODD),
+        "score_tiles": (steps.weights > 0.2, 2, 3, ODD, ODD),
+        "head_maps": (np.stack([steps.weights] * 5), ODD, ODD, [f"head {i}" for i in range(5)]),
+        "score_bars": ([1, -np.inf, -2], ODD[:3], ODD[0]),
+        "weight_bars": (w, ODD, ODD[0]),
+        "temperature_bars": (cold, temperatures, ODD),
+        "waterfall": (w, v[:, 0], w * v[:, 0], (w * v[:, 0]).sum(), ODD, "output[0]"),
+        "softmax_curve": (s, np.exp(s), w, ODD),
+        "hull": ([[1, 0], [0, 0], [1, 0]], [[0.43, 0]], ODD[:3], ["output"]),
+        "attention_flow": (q[0], k, v, s, w, steps.output[0], ODD),
+        "bahdanau": (k, q[0], s, w, w @ k, ODD),
+        "matrix_vector": (matrix, x, matrix @ x, "a_b", ["noun", "alive", "can tire", "$p$"], "q"),
+        "qkv_pipeline": (x, matrix, matrix[:2], matrix[:3], *ys, "a_b", ["noun", "alive", "can tire", "$p$"]),
+        "dot_product_angle": ([2, 1], [[1, 0], [-1, 2], [-2, -1]], [2, 0, -5], angles, "$x$", ODD[:3]),
+        "vectors_plane": ([[1, 0]], [[1, 0], [0, 0], [-1, 2]], ["$x$"], ["a_b", "zero", "k"]),
+        "multi_head_sketch": (64, 1, 64),
+        "transformer_block": (12288, 96, 49152),
+        "alignment_map": (steps.weights, ODD, ODD),
+        "learning_curves": ([0, 1000], [[-1.0, 2.0], [2.0, 2.0], [0.0, 2.0], [1.0, 2.0]], ODD[:4]),
+        "growth_lines": ([1, 2, 64], [[1e-3, 2, 3e5], [3, 3, 3], [3, 3, 3.1]], ODD[:3], "a_b"),
+        "kernel_regression": ([2, 2, -1], [-50, 0, 1000], [-3, 0, 3], np.eye(3), [-50, 0, 1000], 2),
+        "attention_graph": (steps.weights, ODD),
+        "position_clocks": ([[1, 0], [0, -1], [0.6, 0.8], [0, 1], [-0.6, 0.8]], ODD[:5]),
+        "rotary_pairs": ([[1, 0]] * 4, [[0, 0], [-3, 0], [1, 9], [1, -0.1]], [0, -3, 1, 1], ODD[:4], ODD[3:]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(odd_pictures()))
+def test_odd_labels_and_numbers_stay_legible(name):
+    figure, _ = figures.draw(getattr(figures, name), *odd_pictures()[name])
+    assert legibility(figure, 192) == []
+
+
+def test_a_graph_in_a_row_stays_legible_and_counts_its_arrows():
+    weights = np.tril(np.ones((len(ODD), len(ODD)))) / np.arange(1, len(ODD) + 1)[:, None]
+    figure, alt = figures.draw(figures.attention_graph, weights, ODD, in_a_row=True)
+    assert legibility(figure, 192) == []
+    assert "28 arrows" in alt
+
+
+@pytest.mark.parametrize("name", ["weights_heatmap", "hull", "softmax_curve", "qkv_pipeline"])
+def test_labels_are_drawn_literally(name):
+    figure, _ = figures.draw(getattr(figures, name), *odd_pictures()[name])
+    label = "a_b" if name == "qkv_pipeline" else "$x$"
+    with_label = [text for text, _ in drawn_texts(figure, 96) if label in text.get_text()]
+    assert with_label
+    assert not any(text.get_parse_math() for text in with_label)
+
+
+def test_labels_stay_literal_on_axes_of_your_own():
+    ax = Figure().add_subplot()  # where matplotlib's own setting would read "$x$" as a formula
+    figures.weights_heatmap(ax, np.eye(2), ["$x$", "b"], ["$x$", "b"])
+    assert not any(text.get_parse_math() for text in ax.texts)
+
+
+def test_chinese_tokens_are_drawn_without_a_warning():
+    tokens = ["我", "爱", "吃", "苹果"]
+    figure, alt = figures.draw(figures.weights_heatmap, np.eye(4), tokens, tokens)
+    assert legibility(figure, 192) == []
+    assert figures.png(figure)
+    assert "Row 苹果: 1 on 苹果" in alt
+
+
+def test_everything_has_a_margin():
+    for name in GALLERY:
+        figure, _ = picture(name)
+        box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+        room = min(box.x0, box.y0, width - box.x1, height - box.y1)
+        assert room > MARGIN / 2, f"{name}: {room:.3f} inches"
+
+
+@pytest.mark.parametrize("weight", np.linspace(0, 1, 21))
+def test_numbers_can_be_read_on_every_weight(weight):
+    fill = weight_shade(weight)
+    assert contrast(ink(fill), fill) >= 4.5
+
+
+@pytest.mark.parametrize("color", [figures.Q, figures.K, figures.V, figures.OUTPUT, "#8A8A8A", "#B08D57"])
+def test_numbers_can_be_read_on_every_cell(color):
+    assert min(contrast(ink(tint(color, s)), tint(color, s)) for s in np.linspace(0, 0.75, 16)) >= 4.5
+
+
+def test_the_contrast_check_can_fail():
+    assert contrast("#FFFFFF", figures.WEIGHTS) < 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG 2 defines it."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color: str) -> float:
+    parts = np.array(matplotlib.colors.to_rgb(color))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+# --- the same bytes, whoever draws them -------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_drawn_twice_a_figure_is_the_same_file(name, tmp_path):
+    once, again, same = (tmp_path / f"{i}.svg" for i in range(3))
+    figure, alt = picture(name)
+    figures.save_svg(figure, alt, once)
+    figures.save_svg(figure, alt, again)
+    figures.save_svg(*gallery.GALLERY[name](), same)
+    assert once.read_bytes() == again.read_bytes() == same.read_bytes()
+
+
+def test_settings_of_the_session_change_nothing(tmp_path):
+    plain, styled = tmp_path / "plain.svg", tmp_path / "styled.svg"
+    figures.save_svg(*gallery.GALLERY["weight_bars"](), plain)
+    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "savefig.dpi": 7}):
+        figures.save_svg(*gallery.GALLERY["weight_bars"](), styled)
+        assert matplotlib.rcParams["font.size"] == 20
+    assert plain.read_bytes() == styled.read_bytes()
+
+
+def test_an_svg_holds_its_alt_text_and_no_date(tmp_path):
+    figure, alt = picture("weight_bars")
+    figures.save_svg(figure, alt, tmp_path / "x.svg")
+    svg = (tmp_path / "x.svg").read_text(encoding="utf-8")
+    assert f"<title>{alt}</title>" in svg
+    assert "dc:date" not in svg
+    assert b"\r" not in (tmp_path / "x.svg").read_bytes()
+
+
+def stale(folder: Path, fresh: Path) -> list[str]:
+    """Return the files that differ between a folder of figures and a fresh build."""
+    names = {path.name for path in [*folder.iterdir(), *fresh.iterdir()]}
+    return sorted(name for name in names if read(folder / name) != read(fresh / name))
+
+
+def read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    gallery.write_figures(folder)
+    return folder
+
+
+def other_environment() -> str | None:
+    """Return why the bytes of figures may differ here, or None."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = re.findall(r"^matplotlib==(\S+)$", pins, re.MULTILINE)
+    if [matplotlib.__version__] != pinned:
+        return f"figures are stored by matplotlib {pinned[0]}, this is {matplotlib.__version__}"
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return f"figures are stored on Linux x86_64, this is {sys.platform} {platform.machine()}"
+    return None
+
+
+def test_committed_figures_are_what_the_code_draws(fresh):
+    reason = other_environment()
+    if reason:
+        pytest.skip(reason)
+    assert stale(ROOT / "figures", fresh) == []
+
+
+def test_a_swapped_missing_or_left_over_figure_is_caught(fresh, tmp_path):
+    folder = tmp_path / "figures"
+    shutil.copytree(fresh, folder)
+    assert stale(folder, fresh) == []
+    a, b = folder / "score_bars.svg", folder / "weight_bars.svg"
+    a_bytes = a.read_bytes()
+    a.write_bytes(b.read_bytes())
+    b.write_bytes(a_bytes)
+    (folder / "hull.svg").unlink()
+    (folder / "old.svg").touch()
+    assert stale(folder, fresh) == ["hull.svg", "old.svg", "score_bars.svg", "weight_bars.svg"]
+
+
+def test_the_gallery_page_shows_every_figure_with_its_alt_text(fresh):
+    page = (fresh / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^!\[(.*)\]\((\w+)\.svg\)$", page, re.MULTILINE)
+    assert [name for _, name in shown] == list(gallery.GALLERY)
+    for alt, name in shown:
+        assert re.sub(r"\\(.)", r"\1", alt) == picture(name)[1]
+
+
+def test_png_has_two_image_pixels_for_each_css_pixel():
+    figure, _ = picture("weight_bars")
+    header = figures.png(figure)[16:24]
+    size = [int.from_bytes(header[i : i + 4]) for i in (0, 4)]
+    assert size == [round(192 * side) for side in figure.get_size_inches()]
+
+
+# --- the words --------------------------------------------------------------------------------
+
+
+def drawn_by(name, monkeypatch):
+    """Return the function and the arguments that the gallery draws `name` with."""
+    calls = []
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, "draw", lambda function, *args: calls.append((function, args)))
+        gallery.GALLERY[name]()
+    return calls[0]
+
+
+def unsaid(function, args) -> list[str]:
+    """Return the numbers in `args` that can change while the alt text stays as it is.
+
+    A change that contradicts another argument is refused with a ValueError: that is as good.
+    """
+    before, found = function(Figure().add_subplot(), *args), []
+    for i, arg in enumerate(args):
+        if np.asarray(arg).dtype.kind not in "fb":
+            continue
+        places = np.argwhere(np.isfinite(arg))
+        for at in map(tuple, places[:: 1 + len(places) // 6]):
+            changed = np.array(arg)
+            changed[at] = not changed[at] if changed.dtype == bool else 1.25 * changed[at] + 0.25
+            try:
+                after = function(Figure().add_subplot(), *args[:i], changed, *args[i + 1 :])
+            except ValueError as contradiction:
+                after = str(contradiction)
+            if after == before:
+                found.append(f"argument {i} at {tuple(map(int, at))}")
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(set(GALLERY) - set(ARRAY_FREE) - set(STABLE_ONLY)))
+def test_no_number_can_change_without_the_alt_text(name, monkeypatch):
+    assert unsaid(*drawn_by(name, monkeypatch)) == []
+
+
+def test_the_alt_text_check_can_fail():
+    def says_the_first_only(ax, weights, tokens):
+        return f"{weights[0]:.2f} on {tokens[0]}"
+
+    assert unsaid(says_the_first_only, (np.array([0.5, 0.5]), ["a", "b"])) == ["argument 0 at (1,)"]
+
+
+def test_both_ends_of_a_curve_are_in_the_alt_text(monkeypatch):
+    function, (steps, curves, labels) = drawn_by("learning_curves", monkeypatch)
+    steps, ends = [steps[0], steps[-1]], np.asarray(curves)[:, [0, -1]]
+    assert unsaid(function, (steps, ends, labels)) == []
+    assert function(Figure().add_subplot(), steps, ends, labels) == picture("learning_curves")[1]
+
+
+def test_the_largest_weight_of_each_row_is_in_the_alt_text():
+    def words(weights):
+        return figures.draw(figures.alignment_map, weights, "ab", "xyz")[1]
+
+    weights = np.array([[0.1, 0.7, 0.2], [0.8, 0.1, 0.1]])
+    assert words(weights).endswith("Row a: most on y. Row b: most on x.")
+    assert words(weights + 0.01) == words(weights)
+    assert words(weights[::-1]) != words(weights)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_alt_texts_are_sentences(name):
+    alt = picture(name)[1]
+    assert alt[0].isupper() or name == "multi_head_sketch" or alt.startswith(("q(", "output"))
+    assert alt.endswith(".")
+    assert "np." not in alt
+    assert "array" not in alt
+
+
+def test_the_alt_text_of_the_main_example():
+    assert picture("weight_bars")[1] == (
+        "Weights of it: 0.31 on animal, 0.11 on each of the other six. Equal shares would be 1/7."
+    )
+    assert "together 0.43" in picture("waterfall")[1]
+    assert "Row it: 0.31 on animal, 0.11 on each of the other six." in picture("weights_heatmap")[1]
+    assert "k(animal) [1, 1, 1, 0] stands at 54.7° to it" in picture("dot_product_angle")[1]
+    assert "Output: [0.56, 0.44]." in picture("attention_flow")[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1, 0, -1], ["1", "0", "−1"]),
+        ([0.535, 0.165], ["0.535", "0.165"]),
+        ([1 / 3, 0.5], ["0.33", "0.50"]),
+        ([-0.0, -1e-12], ["0", "0"]),
+        ([-0.004, 1 / 3], ["0.00", "0.33"]),
+        ([np.inf, -np.inf, np.nan, 0.5], ["∞", "−∞", "NaN", "0.5"]),
+        ([[0.25, 1.0]], ["0.25", "1.00"]),
+    ],
+)
+def test_numbers_share_their_decimals(values, texts):
+    assert numbers(values) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.98912, "0.989"), (1.0, "1.00"), (15.31, "15.3"), (255.2, "255"), (1027.6, "1028")]
+)
+def test_three_digits(value, text):
+    assert three_digits(value) == text
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["1", "0"], "1 on a, 0 on b"),
+        (["0", "1", "0", "0"], "1 on b, 0 on each of the other three"),
+        (["2", "2", "2"], "2 on each of the three"),
+        (["1", "2", "1", "2"], "1 on a, 2 on b, 1 on c, 2 on d"),
+        (["0"] * 13, "0 on each of the 13"),
+    ],
+)
+def test_the_commonest_number_is_said_once(texts, said):
+    assert spread(texts, "abcdefghijklm"[: len(texts)]) == said
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("weights_heatmap", (np.eye(2), ["a"], ["b", "c"]), r"weights .* \(1 queries, 2 keys\).* \(2, 2\)"),
+        ("scores_heatmap", (np.eye(2)[0], ["a"], ["b", "c"]), r"scores .* \(1 queries, 2 keys\).* \(2,\)"),
+        ("embedding_heatmap", (np.eye(2), ["a", "b"], ["f"]), r"\(2 tokens, 1 features\).* \(2, 2\)"),
+        ("weight_bars", ([0.5, 0.5], ["a"], "q"), r"weights must have shape \(1 tokens\).* \(2,\)"),
+        ("weight_bars", ([], [], "q"), r"none of them 0"),
+        ("weight_bars", ([0.5, np.nan], ["a", "b"], "q"), r"weights must be finite, got nan"),
+        ("score_bars", ([[0.5]], ["a"], "q"), r"scores must have shape \(1 tokens\).* \(1, 1\)"),
+        ("mask_map", (np.eye(2), ["a", "b"], ["a", "b"]), r"mask must be boolean.*float64"),
+        ("score_tiles", (np.eye(2), 1, 1, "ab", "ab"), r"mask must be boolean.*float64"),
+        ("score_tiles", (np.eye(2) > 0, 0, 1, "ab", "ab"), r"block_q and block_k must be .*got 0 and 1"),
+        ("head_maps", (np.eye(2), ["a"], ["a"], ["h"]), r"\(1 heads, 1 queries, 1 keys\).* \(2, 2\)"),
+        ("temperature_bars", (np.eye(2), [1.0], ["a", "b"]), r"\(1 temperatures, 2 tokens\)"),
+        ("waterfall", ([1], [2], [2], 3.0, ["a"], "o"), r"total must equal the sum of terms = 2.0, got 3.0"),
+        ("waterfall", ([1], [2], [3], 3.0, ["a"], "o"), r"terms must equal weights \* values = \[2.0\]"),
+        ("variance_lines", ([4], [0.0], [1.0]), r"variances must be positive, got 0"),
+        ("softmax_curve", ([0], [2], [1], ["a"]), r"exponentials must equal exp\(scores\) = \[1.0\]"),
+        ("vectors_plane", (np.eye(3), np.eye(2), "abc", "ab"), r"q must have shape \(3 queries, 2 dims\)"),
+        ("hull", (np.eye(2), np.eye(3), "ab", "abc"), r"output must have shape \(3 queries, 2 dims\)"),
+        ("variance_lines", ([4, 16], [4.0], [1.0, 1.0]), r"unscaled must have shape \(2 d_k\).* \(1,\)"),
+        ("saturation", ([4], [0.5], [0.5, 0.4]), r"gradient must have shape \(1 d_k\).* \(2,\)"),
+        ("growth_lines", ([4], [[0.0]], ["a"], "d"), r"values must be positive, got 0"),
+        ("growth_lines", ([4], np.ones((5, 1)), "abcde", "d"), r"names must be at most 4, got 5"),
+        ("growth_lines", ([4, 8], [[1.0]], ["a"], "d"), r"values must have shape \(1 names, 2 sizes\)"),
+        ("kernel_regression", ([0, 1], [1, 2], [0, 1, 3], np.eye(2)[[0, 0, 1]], [1, 1, 2], 0), r"evenly"),
+        ("kernel_regression", ([0, 1], [1, 2], [0, 1], np.eye(2), [1, 3], 0), r"weights @ values"),
+        ("attention_graph", (-np.eye(2), "ab"), r"weights must not be negative, got -1"),
+        ("attention_graph", (np.eye(3)[:2], "abc"), r"\(3 queries, 3 keys\).* \(2, 3\)"),
+        ("matrix_vector", (np.eye(2), [1, 1], [1, 2], "a", "fg"), r"product must equal matrix @ x"),
+        ("matrix_vector", (np.eye(3), [1, 1], [1, 1], "a", "fg"), r"w_k must have shape \(2 rows"),
+        ("dot_product_angle", ([1, 0], [[0, 2]], [1], [90], "q", ["k"]), r"products must equal"),
+        ("dot_product_angle", ([1, 0], np.eye(4), [1] * 4, [0] * 4, "q", "abcd"), r"at most 3.* got 4"),
+        ("attention_flow", ([1], [[1]], [[1]], [1], [1], [2], ["k"]), r"output must equal weights @ v"),
+        ("bahdanau", ([[1]], [1], [1], [1], [2], ["a"]), r"context must equal weights @ states"),
+        ("position_clocks", ([[0, 1, 0]], ["a"]), r"codes must have pairs of columns, got 3"),
+        ("position_clocks", ([[1, 1]], ["a"]), r"the length of each pair must equal 1"),
+        ("rotary_pairs", ([[1, 0]], [[1, 0]], [2], ["a"], ["b"]), r"scores must equal q · k, row by row"),
+        ("rotary_pairs", ([[1, 0]], [[1, 0]], [1], ["a"], []), r"each query must meet one key, got 1 .* 0"),
+        ("multi_head_block", (512, 8, 63), r"n_heads · d_head must equal d_model = 512, got 504"),
+        ("learning_curves", ([0, 9], np.ones((5, 2)), ODD[:5]), r"labels must be at most 4, got 5"),
+        ("learning_curves", ([0, 9], [[1.0]], ["a"]), r"curves .* \(1 labels, 2 steps\).* \(1, 1\)"),
+        ("multi_head_sketch", (512, 8, 63), r"n_heads · d_head must equal d_model = 512, got 504"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(name, args, message):
+    with pytest.raises(ValueError, match=message):
+        figures.draw(getattr(figures, name), *args)
+
+
+def test_qkv_pipeline_refuses_a_projection_that_does_not_follow():
+    x, eye = np.array([1.0, 0.0]), np.eye(2)
+    with pytest.raises(ValueError, match="k must equal w_k @ x"):
+        figures.draw(figures.qkv_pipeline, x, eye, eye, eye, x, x[::-1], x, "a", ["f", "g"])
+
+
+# --- drawing functions only draw --------------------------------------------------------------
+
+
+def forbidden(source: str) -> list[str]:
+    """Return what a module of drawing functions must not do: own state, files, or computing attention."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", "") or ""
+            names = [f"{module}.{alias.name}" if module else alias.name for alias in node.names]
+            kernels = r"attention_core(\.(attention|heads|examples|modules)\b|\.(attend|softmax)$)"
+            found += [name for name in names if re.search(rf"pyplot|{kernels}", name)]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            found += [node.func.attr] if node.func.attr in ("savefig", "show") else []
+    return found
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["_shapes", "blocks", "charts", "curves", "diagrams", "graphs", "maps_and_bars", "positions", "tiles"],
+)
+def test_drawing_functions_compute_no_attention_and_store_nothing(module):
+    assert forbidden((ROOT / "attention_core" / "figures" / f"{module}.py").read_text(encoding="utf-8")) == []
+
+
+def test_only_save_svg_and_png_store_a_figure():
+    source = (ROOT / "attention_core" / "figures" / "_drawing.py").read_text(encoding="utf-8")
+    assert forbidden(source) == ["savefig", "savefig"]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import matplotlib.pyplot as plt", ["matplotlib.pyplot"]),
+        ("from matplotlib import pyplot", ["matplotlib.pyplot"]),
+        ("from attention_core import softmax", ["attention_core.softmax"]),
+        ("from attention_core.attention import attend", ["attention_core.attention.attend"]),
+        ("def f(ax):\n    ax.figure.savefig('x.png')", ["savefig"]),
+        ("def f(fig):\n    fig.show()", ["show"]),
+    ],
+)
+def test_the_purity_check_can_fail(source, found):
+    assert forbidden(source) == found
+
+
+def test_drawing_loads_no_pyplot():
+    code = "import sys, tools.gallery as g; g.GALLERY['hull'](); print('matplotlib.pyplot' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_inputs_are_not_changed():
+    weights = np.eye(2)
+    weights.setflags(write=False)
+    figures.draw(figures.weights_heatmap, weights, ["a", "b"], ["a", "b"])

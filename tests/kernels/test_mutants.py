@@ -1,0 +1,330 @@
+"""Proof that the tests see: each damaged copy of a kernel is caught by a named property."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from attention_core import attention, heads, positions, scoring
+from attention_core.nn import attention as modules
+from tests.kernels import properties as p
+from tests.kernels import properties_of_heads as h
+from tests.kernels import test_positions as places
+from tests.kernels import test_scoring as s
+from tests.nn import test_attention as t
+
+
+class Mutant(NamedTuple):
+    """One change of a kernel's source, and the property that must notice it."""
+
+    change: str
+    old: str
+    new: str
+    noticed_by: Callable[[Any], None]
+
+
+ATTENTION = [
+    Mutant("no √d_k", "1 / math.sqrt(q.shape[-1])", "1.0", p.attend_is_the_formula),
+    Mutant("no √d_k, exactly", "1 / math.sqrt(q.shape[-1])", "1.0", p.whole_numbers_are_exact),
+    Mutant("1/d_k", "1 / math.sqrt(q.shape[-1])", "1 / q.shape[-1]", p.whole_numbers_are_exact),
+    Mutant("√n_q", "math.sqrt(q.shape[-1])", "math.sqrt(q.shape[-2])", p.attend_is_the_formula),
+    Mutant("scale ignored", "else float(scale)", "else 1.0", p.whole_numbers_are_exact),
+    Mutant(
+        "scaled after the product",
+        "scaled_q @ k.mT",
+        "q @ k.mT * scale",
+        p.float16_holds_large_inputs,
+    ),
+    Mutant("maximum not subtracted", "xp.exp(x - m)", "xp.exp(x)", p.softmax_of_huge_scores),
+    Mutant(
+        "maximum of everything",
+        "xp.max(x, axis=axis, keepdims=True)",
+        "xp.max(x)",
+        p.softmax_of_huge_scores,
+    ),
+    Mutant(
+        "row of -inf not foreseen",
+        "xp.maximum(m, xp.finfo(x.dtype).min)",
+        "m",
+        p.a_row_without_keys_is_zero,
+    ),
+    Mutant("division by 0", "xp.finfo(x.dtype).min)", "0.0)", p.softmax_of_huge_scores),
+    Mutant("sum of 0", "dtype=wide), 1.0)", "dtype=wide), 0.0)", p.a_row_without_keys_is_zero),
+    Mutant(
+        "torch's row of -inf not foreseen",
+        "if not bool(xp.isnan(xp.sum(weights)))",
+        "if True",
+        p.softmax_of_rows_without_a_score,
+    ),
+    Mutant(
+        "torch's NaN hidden",
+        "blocked = xp.all(x == -xp.inf,",
+        "blocked = xp.any(xp.isnan(weights),",
+        p.softmax_of_rows_without_a_score,
+    ),
+    Mutant(
+        "NaN in torch's gradient",
+        "xp.softmax(finite, axis)",
+        "weights",
+        p.softmax_of_rows_without_a_score,
+    ),
+    Mutant(
+        "wrong axis", "softmax(masked_scores)", "softmax(masked_scores, axis=-2)", p.attend_is_the_formula
+    ),
+    Mutant("rows not normalised", "xp.astype(e / total", "xp.astype(e", p.rows_sum_to_one),
+    Mutant(
+        "mask flipped",
+        "xp.where(mask, scores, -xp.inf)",
+        "xp.where(mask, -xp.inf, scores)",
+        p.rows_sum_to_one,
+    ),
+    Mutant("-1e9 for -inf", "scores, -xp.inf)", "scores, -1e9)", p.a_row_without_keys_is_zero),
+    Mutant("0 for -inf", "scores, -xp.inf)", "scores, 0.0)", p.attend_is_the_formula),
+    Mutant(
+        "mask after softmax",
+        "weights = softmax(masked_scores)",
+        "weights = softmax(scores) if mask is None else softmax(scores) * mask",
+        p.rows_sum_to_one,
+    ),
+    Mutant(
+        "a blocked NaN let through",
+        "if mask is None or not _blocked_may_leak",
+        "if True or not _blocked_may_leak",
+        p.a_blocked_key_or_value_changes_nothing,
+    ),
+    Mutant(
+        "only keys looked at",
+        "_shielded(matmul, kept, v, mask, xp)",
+        "kept @ v",
+        p.a_blocked_key_or_value_changes_nothing,
+    ),
+    Mutant(
+        "only values looked at",
+        "_shielded(compare, q, k, mask, xp)",
+        "compare(q, k)",
+        p.a_blocked_key_or_value_changes_no_gradient,
+    ),
+    Mutant(
+        "only NaN and infinity looked at",
+        "math.sqrt(xp.finfo(rows.dtype).max)",
+        "xp.finfo(rows.dtype).max",
+        p.a_blocked_key_or_value_changes_no_gradient,
+    ),
+    Mutant(
+        "allowed NaN hidden",
+        "xp.where(mask[..., None], rows[..., None, :, :], 0.0)",
+        "xp.where(xp.isfinite(rows[..., None, :, :]), rows[..., None, :, :], 0.0)",
+        p.a_key_blocked_for_some_changes_only_the_others,
+    ),
+    Mutant(
+        "only padding looked for",
+        "    if not _blocked_may_leak(rows",
+        "    if True or not _blocked_may_leak(rows",
+        p.a_key_blocked_for_some_changes_only_the_others,
+    ),
+    Mutant(
+        "dropout ignored",
+        "weights if dropout is None else dropout(weights)",
+        "weights",
+        p.dropout_meets_the_values_alone,
+    ),
+    Mutant(
+        "dropout returned",
+        "softmax(masked_scores)  #",
+        "(dropout or (lambda w: w))(softmax(masked_scores))  #",
+        p.dropout_meets_the_values_alone,
+    ),
+    Mutant(
+        "the next token seen",
+        "<= i[:, None] + offset",
+        "<= i[:, None] + offset + 1",
+        p.the_future_cannot_change_the_past,
+    ),
+    Mutant("itself not seen", "j[None, :] <= i", "j[None, :] < i", p.masks_are_as_drawn),
+    Mutant("only the future seen", "j[None, :] <= i", "j[None, :] > i", p.the_future_cannot_change_the_past),
+    Mutant("offset ignored", "n_k - n_q if offset is None else offset", "0", p.masks_are_as_drawn),
+    Mutant("offset for none", "n_k - n_q if offset is None", "0 if offset is None", p.masks_are_as_drawn),
+    Mutant("padding one too long", "return (j < lengths", "return (j <= lengths", p.masks_are_as_drawn),
+    Mutant("padding seen", "return (j < lengths", "return (j >= lengths", p.masks_are_as_drawn),
+    Mutant(
+        "inputs overwritten",
+        "scaled_q = q * scale",
+        "scaled_q = q; scaled_q *= scale",
+        p.inputs_stay_as_they_are,
+    ),
+]
+
+HEADS = [
+    Mutant(
+        "split without moving axes",
+        "xp.moveaxis(heads, -2, -3)",
+        "xp.reshape(x, (*x.shape[:-2], n_heads, x.shape[-2], d_head))",
+        h.split_gives_each_head_its_columns,
+    ),
+    Mutant("merge without moving axes", "xp.moveaxis(x, -3, -2)", "x", h.split_gives_each_head_its_columns),
+    Mutant(
+        "√d_model",
+        "mask=mask, scale=scale)",
+        "mask=mask, scale=w_q.shape[1] ** -0.5)",
+        h.multi_head_is_each_head_alone,
+    ),
+    Mutant("keys for values", "x_kv @ w_v", "x_kv @ w_k", h.multi_head_is_each_head_alone),
+    Mutant("keys of the queries", "x_kv @ w_k", "x_q @ w_k", h.multi_head_is_each_head_alone),
+    Mutant(
+        "w_o transposed",
+        "merge_heads(heads.output) @ w_o",
+        "merge_heads(heads.output) @ w_o.T",
+        h.multi_head_is_each_head_alone,
+    ),
+    Mutant("mask lost", "mask=mask, scale=scale)", "scale=scale)", h.a_mask_knows_its_heads),
+    Mutant(
+        "mask of all groups in a row",
+        "mask = _regroup(mask, n_kv_heads, xp)",
+        "mask = xp.roll(_regroup(mask, n_kv_heads, xp), 1, axis=-2)",
+        h.shared_keys_are_repeated_keys,
+    ),
+    Mutant(
+        "keys of the next group",
+        "split_heads(x_kv @ w_k, n_kv_heads)",
+        "xp.roll(split_heads(x_kv @ w_k, n_kv_heads), 1, axis=-3)",
+        h.shared_keys_are_repeated_keys,
+    ),
+    Mutant("batch taken for heads", "_checks.heads_mask(mask, q, k, xp)", "pass", h.a_mask_knows_its_heads),
+]
+
+
+SCORING = [
+    Mutant("no tanh", "xp.tanh(from_q + from_k)", "from_q + from_k", s.additive_is_the_formula),
+    Mutant("product for sum", "from_q + from_k", "from_q * from_k", s.additive_is_the_formula),
+    Mutant("hidden units not weighed", "hidden @ w_v", "xp.sum(hidden, axis=-1)", s.additive_is_the_formula),
+    Mutant("q before w_q", "(q @ w_q)", "(q @ xp.flip(w_q, axis=0))", s.additive_is_the_formula),
+    Mutant("no ½", "0.5 * xp.sum", "xp.sum", s.gaussian_is_the_formula),
+    Mutant("farther is better", "0.0 - 0.5", "0.5", s.gaussian_is_the_formula),
+    Mutant("distance not squared", "apart * apart", "abs(apart)", s.gaussian_is_the_formula),
+    Mutant("width ignored", "float(width)", "1.0", s.gaussian_is_the_formula),
+    Mutant(
+        "width after the square",
+        "apart * apart, axis=-1)",
+        "(apart * width) ** 2, axis=-1) / width**2",
+        s.large_distances_do_not_overflow,
+    ),
+    Mutant("-0.", "0.0 - 0.5 *", "-0.5 *", s.gaussian_is_the_formula),
+]
+
+POSITIONS = [
+    Mutant(
+        "cosine first",
+        "[xp.sin(angle), xp.cos(angle)]",
+        "[xp.cos(angle), xp.sin(angle)]",
+        places.sinusoidal_is_the_formula,
+    ),
+    Mutant(
+        "sines, then cosines", "axis=-1)  # (n, d_model / 2, 2)", "axis=-2)", places.sinusoidal_is_the_formula
+    ),
+    Mutant("base ignored", "float(base)", "10000.0", places.sinusoidal_is_the_formula),
+    Mutant(
+        "i for 2i",
+        "xp.arange(0, d, 2, **kind) / d",
+        "xp.arange(0, d, 2, **kind) / 2 / d",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "turned back",
+        "first * cos - second * sin, first * sin + second * cos",
+        "first * cos + second * sin, second * cos - first * sin",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "halves for neighbours",
+        "x[..., 0::2], x[..., 1::2]",
+        "x[..., : d // 2], x[..., d // 2 :]",
+        places.rotary_keeps_lengths,
+    ),
+    Mutant(
+        "positions ignored",
+        "if positions is None else",
+        "if True else",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "mirrored",
+        "first * sin + second * cos",
+        "first * sin - second * cos",
+        places.rotary_is_a_product_of_complex_numbers,
+    ),
+    Mutant(
+        "one angle twice",
+        "xp.arange(n, **kind)",
+        "0 * xp.arange(n, **kind)",
+        places.products_know_only_the_distance,
+    ),
+]
+
+
+def equal_to_torch(case: str) -> Callable[[Any], None]:
+    shapes, mask, masks = t.CASES[case]
+    return lambda _: t.test_equal_to_torchs_own(shapes, mask, masks, bias=True)
+
+
+MODULES = [
+    Mutant("projections swapped", '("w_q", "w_k", "w_v")', '("w_k", "w_q", "w_v")', equal_to_torch("cross")),
+    Mutant("w_q for w_v", "self.w_v(value)", "self.w_q(value)", equal_to_torch("self")),
+    Mutant("w_v for w_k", "self.w_k(key)", "self.w_v(key)", equal_to_torch("self")),
+    Mutant("w_o transposed", "mha.out_proj.weight", "mha.out_proj.weight.T", equal_to_torch("self")),
+    Mutant("mask lost", "mask=mask, dropout", "dropout", equal_to_torch("causal")),
+    Mutant(
+        "dropout outside training",
+        "dropout=self.dropout)",
+        "dropout=lambda w: nn.functional.dropout(w, self.dropout.p))",
+        lambda _: t.test_dropout_meets_the_values_in_training_alone(),
+    ),
+    Mutant(
+        "no dropout",
+        "dropout=self.dropout)",
+        "dropout=None)",
+        lambda _: t.test_dropout_meets_the_values_in_training_alone(),
+    ),
+]
+
+
+def damaged(module: ModuleType, mutant: Mutant) -> ModuleType:
+    """Return a copy of `module` made from its source with one change."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    assert source.count(mutant.old) == 1, f"{mutant.old!r} is not in {module.__name__} once: mend this mutant"
+    copy = ModuleType(module.__name__)
+    exec(compile(source.replace(mutant.old, mutant.new), mutant.change, "exec"), vars(copy))
+    return copy
+
+
+KERNELS = [
+    pytest.param(module, mutant, id=f"{module.__name__.split('.')[1]}: {mutant.change}")
+    for module, mutants in [
+        (attention, ATTENTION),
+        (heads, HEADS),
+        (scoring, SCORING),
+        (positions, POSITIONS),
+    ]
+    for mutant in mutants
+]
+
+
+@pytest.mark.parametrize(("module", "mutant"), KERNELS)
+def test_damage_to_a_kernel_is_noticed(module: ModuleType, mutant: Mutant) -> None:
+    copy = damaged(module, mutant)  # outside of `raises`: a change that no longer fits must fail
+    with pytest.raises((AssertionError, RuntimeWarning)):
+        mutant.noticed_by(copy)
+
+
+@pytest.mark.parametrize("mutant", MODULES, ids=lambda mutant: mutant.change)
+def test_damage_to_modules_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = damaged(modules, mutant)
+    monkeypatch.setattr(t, "MultiHeadAttention", copy.MultiHeadAttention)
+    with pytest.raises((AssertionError, RuntimeWarning)):
+        mutant.noticed_by(copy)
+
+
+def test_a_copy_without_damage_passes() -> None:
+    same = Mutant("none", "import math\n", "import math\n", p.attend_is_the_formula)
+    same.noticed_by(damaged(attention, same))
