@@ -15,8 +15,6 @@ hypothesis.settings.load_profile("course")
 pytest.register_assert_rewrite(
     "tests.kernels.properties", "tests.kernels.properties_of_heads", "tests.kernels.properties_of_long"
 )
-    "tests.kernels.properties", "tests.kernels.properties_of_heads", "tests.kernels.properties_of_long"
-)
 
 
 def pytest_collection_finish() -> None:
