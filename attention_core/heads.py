@@ -25,9 +25,8 @@ def split_heads(x: Array, n_heads: int) -> Array:
     <BLANKLINE>
            [[3., 4.]]])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "n, d_model")
-    _checks.divides(n_heads, x.shape[-1])
+    xp = _checks.inputs("x ... n d_model", x=x)
+    divides("n_heads", n_heads, "d_model", x.shape[-1])
     d_head = x.shape[-1] // n_heads
     heads = xp.reshape(x, (*x.shape[:-1], n_heads, d_head))  # (..., n, n_heads, d_head)
     return xp.moveaxis(heads, -2, -3)  # (..., n_heads, n, d_head)
@@ -47,8 +46,7 @@ def merge_heads(x: Array) -> Array:
     >>> merge_heads(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]))
     array([[1., 2., 3., 4.]])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "n_heads, n, d_head")
+    xp = _checks.inputs("x ... n_heads n d_head", x=x)
     rows = xp.moveaxis(x, -3, -2)  # (..., n, n_heads, d_head)
     return xp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))  # (..., n, d_model)
 
@@ -93,14 +91,16 @@ def multi_head(
     array([[0.7311, 0.5   ],
            [0.5   , 0.7311]])
     """
-    xp = _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
+    shapes = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model | w_k d_kv d_keys | w_v d_kv d_values"
+    arrays = {"x_q": x_q, "x_kv": x_kv, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
+    xp = _checks.inputs(f"{shapes} | w_o d_columns d_out", **arrays)
+    _check_heads(w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
     q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_k)
     k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_k)
     v = split_heads(x_kv @ w_v, n_kv_heads)  # (..., n_kv_heads, n_k, d_v)
     if mask is not None:
-        _checks.heads_mask(mask, q, k, xp)
+        heads_mask(mask, q, k)
         mask = xp.broadcast_to(mask, (*mask.shape[:-3], *q.shape[-3:-1], mask.shape[-1]))
         mask = _regroup(mask, n_kv_heads, xp)
     groups = attend(_regroup(q, n_kv_heads, xp), k, v, mask=mask, scale=scale)
@@ -114,3 +114,42 @@ def _regroup(x: Array, n: int, xp: Any) -> Array:
     To the keys, the queries of several heads are only more queries.
     """
     return xp.reshape(x, (*x.shape[:-3], n, x.shape[-3] * x.shape[-2] // n, x.shape[-1]))
+
+
+def divides(name: str, part: int, whole_name: str, whole: int) -> None:
+    """Raise unless `part` is an integer that divides `whole`."""
+    _checks.integer(name, part, 1)
+    if whole % part:
+        fitting = [n for n in range(1, whole + 1) if whole % n == 0]
+        raise ValueError(f"{name} must divide {whole_name} = {whole} (one of {fitting}), got {part}")
+
+
+def heads_mask(mask: Array, q: Array, k: Array) -> None:
+    """Raise unless `mask` fits, and it is certain which of its axes belongs to the heads of q.
+
+    Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
+    when the sizes differ, and a wrong result without a word when they happen to be equal.
+    """
+    _checks.inputs("", q=q, mask=mask)
+    n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
+    if mask.ndim > 2 and (mask.ndim < n_axes or mask.shape[-3] not in (1, n_heads)):
+        raise ValueError(
+            f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
+            f"end, got {tuple(mask.shape)}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
+        )
+    leading = _checks.broadcast(tuple(q.shape[:-3]), tuple(k.shape[:-3])) or ()
+    _checks.fitting_mask(tuple(mask.shape), (*leading, n_heads, q.shape[-2], k.shape[-2]))
+
+
+def _check_heads(w_q: Array, w_k: Array, w_v: Array, w_o: Array, n_heads: int, n_kv_heads: int) -> None:
+    """Raise unless the columns of the weight matrices fit the numbers of heads."""
+    divides("n_heads", n_heads, "d_model", w_q.shape[1])
+    divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+    d_head = w_q.shape[1] // n_heads
+    if w_k.shape[1] != n_kv_heads * d_head:
+        wanted = f"n_kv_heads · d_head = {n_kv_heads} · {d_head}"
+        raise ValueError(f"w_k must have {wanted} columns, got {w_k.shape[1]}")
+    if w_v.shape[1] % n_kv_heads:
+        raise ValueError(f"n_kv_heads = {n_kv_heads} must divide the columns of w_v, got {w_v.shape[1]}")
+    columns = w_v.shape[1] // n_kv_heads * n_heads
+    _checks.equal("w_o needs a row for each value column of each head", columns=columns, w_o=w_o.shape[0])

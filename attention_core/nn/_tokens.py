@@ -21,6 +21,4 @@ def check_tokens(name: str, x: Tensor, n_tokens: int) -> None:
 
 def check_token(name: str, x: int, n_tokens: int) -> None:
     """Raise unless `x` is one token number from 0 to n_tokens - 1."""
-    _checks.whole_number(name, x)
-    if not 0 <= x < n_tokens:
-        raise ValueError(f"{name} must be from 0 to {n_tokens - 1}, got {x}")
+    _checks.integer(name, x, 0, n_tokens - 1)

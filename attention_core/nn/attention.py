@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attention_core import _checks
 from attention_core.attention import Attention, attend, weigh
-from attention_core.heads import merge_heads, split_heads
+from attention_core.heads import divides, heads_mask, merge_heads, split_heads
 from attention_core.scoring import additive_scores
 
 
@@ -43,9 +43,11 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
-        _checks.positive_int("d_model", d_model)
-        _checks.divides(n_heads, d_model)
-        _checks.share("dropout", dropout)
+        _checks.integer("d_model", d_model, 1)
+        divides("n_heads", n_heads, "d_model", d_model)
+        _checks.number("dropout", dropout)
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout must be from 0 to 1, got {dropout}")
         self.d_model = d_model
         self.n_heads = n_heads
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
@@ -65,13 +67,13 @@ class MultiHeadAttention(nn.Module):
         """Return every step, head by head, and the output of all heads together."""
         key = query if key is None else key
         value = key if value is None else value
-        xp = _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
-        _checks.last_axis("d_model", self.d_model, query=query, key=key, value=value)
+        shapes = f"query ... n_q d_model={self.d_model} | key ... n_k d_model | value ... n_k d_model"
+        _checks.inputs(shapes, query=query, key=key, value=value, parameters=self.w_q.weight)
         q = split_heads(self.w_q(query), self.n_heads)  # (batch..., n_heads, n_q, d_k)
         k = split_heads(self.w_k(key), self.n_heads)  # (batch..., n_heads, n_k, d_k)
         v = split_heads(self.w_v(value), self.n_heads)  # (batch..., n_heads, n_k, d_k)
         if mask is not None:
-            _checks.heads_mask(mask, q, k, xp)
+            heads_mask(mask, q, k)
         heads = attend(q, k, v, mask=mask, dropout=self.dropout)  # nn.Dropout acts in training alone
         return heads._replace(output=self.w_o(merge_heads(heads.output)))  # (batch..., n_q, d_model)
 
@@ -104,7 +106,7 @@ def _refuse_what_ours_has_not(mha: nn.MultiheadAttention) -> None:
     """Raise unless every parameter and option of `mha` has its place in MultiHeadAttention."""
     if not isinstance(mha, nn.MultiheadAttention):
         raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
-    _checks.equal_sizes(
+    _checks.equal(
         "queries, keys and values must have one size", embed_dim=mha.embed_dim, kdim=mha.kdim, vdim=mha.vdim
     )
     if mha.bias_k is not None:
@@ -151,7 +153,7 @@ class AdditiveAttention(nn.Module):
     def __init__(self, d_q: int, d_k: int, d_hidden: int) -> None:
         super().__init__()
         for name, size in {"d_q": d_q, "d_k": d_k, "d_hidden": d_hidden}.items():
-            _checks.positive_int(name, size)
+            _checks.integer(name, size, 1)
         self.w_q = nn.Linear(d_q, d_hidden, bias=False)
         self.w_k = nn.Linear(d_k, d_hidden, bias=False)
         self.w_v = nn.Linear(d_hidden, 1, bias=False)
