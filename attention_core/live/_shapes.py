@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_core.figures._drawing import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, shown
+from attention_core._numbers import dot_product, number, plain
+from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, shown
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
@@ -46,45 +47,9 @@ def drawing(width: int, height: int, words: str, *parts: str) -> Drawing:
 # --- numbers ----------------------------------------------------------------------------------
 
 
-def number(x: float, decimals: int = 4, room: int = 7) -> str:
-    """Write `x` with fixed decimals, with fewer where more than `room` characters would be needed.
-
-    >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
-    ('0.5000', '−1234.5', '6.4e+11', '0.0000')
-    """
-    if not math.isfinite(x):
-        return {math.inf: "∞", -math.inf: "−∞"}.get(x, "NaN")
-    texts = (f"{x:.{d}f}" for d in range(decimals, -1, -1))
-    text = next((text for text in texts if len(text) <= room), f"{x:.1e}")
-    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
-
-
-def plain(x: float, least: int = 0) -> str:
-    """Write `x` with as many decimals as it has, at most four and at least `least`.
-
-    >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(1 / 3)
-    ('0.5', '3', '3.0', '0.3333')
-    """
-    whole, _, rest = f"{x:.4f}".partition(".")
-    rest = rest.rstrip("0").ljust(least, "0")
-    text = f"{whole}.{rest}" if rest else whole
-    return "0" + text[2:] if float(text) == 0 and text.startswith("-") else text
-
-
-def factor(x: float) -> str:
-    """Write `x` as a factor or a term: 0.5, 1.0, (−0.5)."""
-    text = plain(x, least=1)
-    return f"(−{text[1:]})" if text.startswith("-") else text
-
-
-def vector(x: Array, decimals: int = 4) -> str:
-    """Write a row of numbers: [0.5598, 0.4402]."""
-    return f"[{', '.join(number(value, decimals) for value in x)}]"
-
-
 def products(a: Array, b: Array) -> str:
     """Write a dot product term by term: 1.0·0.8 + 0.0·0.1."""
-    return " + ".join(f"{factor(x)}·{factor(y)}" for x, y in zip(a, b, strict=True))
+    return dot_product(*([plain(x, least=1) for x in vector] for vector in (a, b)))
 
 
 def named(values: Array, names: Labels) -> str:
@@ -273,6 +238,6 @@ def plane(
         for start, end in ((at((tick, low)), at((tick, high))), (at((low, tick)), at((high, tick)))):
             line = path([start, end], width=1.2 if tick == 0 else 0.6)
             parts.append(line if tick == 0 else f'<g opacity=".3">{line}</g>')
-        parts.append(text(across[0], y + side + 12, plain(tick).replace("-", "−"), size=SMALL))
-        parts.append(text(x - 12, up[1], plain(tick).replace("-", "−"), size=SMALL))
+        parts.append(text(across[0], y + side + 12, plain(tick), size=SMALL))
+        parts.append(text(x - 12, up[1], plain(tick), size=SMALL))
     return "".join(parts), at

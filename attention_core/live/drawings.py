@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention
-from attention_core.figures._drawing import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
+from attention_core.figures import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
 from attention_core.live._shapes import (
     FULL,
     FULL_WEIGHT,
@@ -21,19 +22,15 @@ from attention_core.live._shapes import (
     bars,
     circle,
     drawing,
-    factor,
     label,
     lines,
     named,
-    number,
     path,
-    plain,
     plane,
     products,
     rect,
     row,
     text,
-    vector,
 )
 
 GAP = "\u2003"  # SVG joins plain spaces
@@ -92,7 +89,7 @@ def attention_steps(
     parts.append(lines(6, top + 124, all_titles[picked.step][picked.place].split("\n")))
     words = (
         f"Scores {named(steps.masked_scores, keys)}. Weights {named(steps.weights, keys)}. "
-        f"Output {vector(steps.output)}."
+        f"Output {vector(steps.output, 4)}."
     )
     return drawing(FULL, top + 162, words, *parts)
 
@@ -119,7 +116,9 @@ def weight_arithmetic(scores: Array, j: int, weight: float, name: str) -> str:
 
 def output_arithmetic(weights: Array, column: Array, output: float, c: int) -> str:
     """Write out how one number of the output comes about."""
-    terms = " + ".join(f"{number(w)}·{factor(x)}" for w, x in zip(weights, column, strict=True))
+    terms = " + ".join(
+        product(number(w), "·", plain(x, least=1)) for w, x in zip(weights, column, strict=True)
+    )
     return f"output[{c}], from column {c} of V: {terms}\n= {number(output)}"
 
 
@@ -151,8 +150,8 @@ def dot_product(
         else "opposite sides: below 0"
     )
     said = [
-        f"a = {vector(a)}{GAP}|a| = {number(lengths[0])}",
-        f"b = {vector(b)}{GAP}|b| = {number(lengths[1])}",
+        f"a = {vector(a, 4)}{GAP}|a| = {number(lengths[0])}",
+        f"b = {vector(b, 4)}{GAP}|b| = {number(lengths[1])}",
         f"θ = {number(angle, 1)}°{GAP}cos θ = {number(cosine)}",
         "",
         f"a·b = {products(a, b)}",
@@ -166,7 +165,8 @@ def dot_product(
     parts += [lines(x + 20, 14, said[:3], step=26), lines(x, 118, said[4:8], step=26)]
     parts += [text(x + 32, 250, "shadow of b on a: its length times |a| is a·b", anchor="start")]
     parts += [text(x, 280, verdict, anchor="start", bold=True)]
-    words = f"a {vector(a)}, b {vector(b)}, {number(angle, 1)} degrees apart; a·b = {number(dot)}, {verdict}."
+    ends = f"a {vector(a, 4)}, b {vector(b, 4)}, {number(angle, 1)} degrees apart"
+    words = f"{ends}; a·b = {number(dot)}, {verdict}."
     return drawing(FULL, side + 34, words, *parts)
 
 
@@ -194,10 +194,7 @@ def scaling(
     parts.append(path([(18, floor), (258, floor)]))
     for tick in (-edge, -edge / 2, 0, edge / 2, edge):
         x = 138 + 120 * tick / edge
-        parts.append(
-            path([(x, floor), (x, floor + 5)])
-            + text(x, floor + 16, plain(tick).replace("-", "−"), size=SMALL)
-        )
+        parts.append(path([(x, floor), (x, floor + 5)]) + text(x, floor + 16, plain(tick), size=SMALL))
     reach = min(120 * spread / edge, 120)
     parts.append(path([(138 - reach, 48), (138 + reach, 48)], color=K, width=4))
     parts.append(text(138, 36, f"standard deviation {number(spread, 2)}"))
@@ -294,11 +291,13 @@ def weighted_values(v: Array, weights: Array, output: Array, names: Labels, low:
         parts.append(text(x, y, f"{label(name, 40)}  {number(weight)}", anchor="start"))
         parts.append(rect(x + 88, y - 7, 84 * float(weight), 14, WEIGHTS, line=0.6))
     parts.append(circle(x + 8, 126, 8, OUTPUT) + text(x + 24, 126, "output", anchor="start", bold=True))
-    parts.append(text(x, 148, vector(output), anchor="start"))
+    parts.append(text(x, 148, vector(output, 4), anchor="start"))
     for c in (0, 1):
-        said = [f"{number(w)}·{factor(value)}" for w, value in zip(weights, v[:, c], strict=True)]
+        said = [product(number(w), "·", plain(x, least=1)) for w, x in zip(weights, v[:, c], strict=True)]
         first = f"output[{c}] = {said[0]}"
         parts.append(lines(x, 178 + 74 * c, [first, *(f"+ {term}" for term in said[1:])]))
-    points = ", ".join(f"{name} {vector(point)}" for name, point in zip(names, v, strict=True))
-    words = f"Values {points}. Weights {named(weights, names)}. Output {vector(output)}, inside their region."
+    points = ", ".join(f"{name} {vector(point, 4)}" for name, point in zip(names, v, strict=True))
+    words = (
+        f"Values {points}. Weights {named(weights, names)}. Output {vector(output, 4)}, inside their region."
+    )
     return drawing(540, side + 34, words, *parts)

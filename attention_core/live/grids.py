@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, Dropdown, GridBox, HBox, Layout, VBox
 
-from attention_core.figures._drawing import shown
+from attention_core.figures import shown
 from attention_core.live._shapes import Array, Labels
 from attention_core.live.number_controls import HEIGHT, Control, NumberBox, Track, frozen
 

@@ -6,8 +6,9 @@ import numpy as np
 from ipywidgets import HTML, HBox, Layout, VBox
 
 from attention_core import figures
+from attention_core._numbers import number
 from attention_core.attention import Attention, weigh
-from attention_core.figures._drawing import WEIGHTS, Q, V
+from attention_core.figures import WEIGHTS, Q, V
 from attention_core.live._shapes import (
     SMALL,
     Array,
@@ -17,7 +18,6 @@ from attention_core.live._shapes import (
     drawing,
     lines,
     named,
-    number,
     path,
     plane,
     rect,

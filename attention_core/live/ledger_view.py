@@ -7,9 +7,10 @@ import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
 from attention_core import figures
+from attention_core._numbers import number
 from attention_core.attention import Attention, attend
-from attention_core.figures._drawing import NEUTRAL, OUTPUT
-from attention_core.live._shapes import Array, Drawing, cell, drawing, number, path, rect, text
+from attention_core.figures import NEUTRAL, OUTPUT
+from attention_core.live._shapes import Array, Drawing, cell, drawing, path, rect, text
 from attention_core.live.number_controls import Slider, Sliders
 from attention_core.live.view import SIDE, Input, View
 from attention_core.long import Partial, Step, streaming_ledger

@@ -6,8 +6,9 @@ import numpy as np
 from ipywidgets import HTML, HBox
 
 from attention_core import figures
+from attention_core._numbers import number
 from attention_core.attention import Attention, attend, causal_mask, padding_mask
-from attention_core.figures._drawing import NEUTRAL, WEIGHTS
+from attention_core.figures import NEUTRAL, WEIGHTS
 from attention_core.live._shapes import (
     FULL,
     FULL_WEIGHT,
@@ -21,7 +22,6 @@ from attention_core.live._shapes import (
     drawing,
     label,
     named,
-    number,
     rect,
     shades,
     text,

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from ipywidgets import FloatLogSlider, FloatSlider, HBox, Layout, Text
 
-from attention_core.figures._drawing import shown
-from attention_core.live._shapes import Array, Labels, plain
+from attention_core._numbers import DIGITS, plain, typed
+from attention_core.figures import shown
+from attention_core.live._shapes import Array, Labels
 
 BAD = "attention-bad"  # CSS class of a box that holds something impossible
 QUIET = "attention-quiet"  # CSS class of a box whose label only a screen reader needs
 HEIGHT = "28px"
-DIGITS = 4  # decimals that a slider's value keeps
 
 
 class Flag(threading.local):
@@ -86,7 +86,7 @@ def fits(value: float, low: float, high: float, whole: bool) -> bool:
 def allowed(low: float, high: float, whole: bool) -> str:
     """Say which numbers fit."""
     kind = "a whole number" if whole else "a number"
-    return f"{kind} from {plain(low)} to {plain(high)}".replace("-", "−")
+    return f"{kind} from {plain(low)} to {plain(high)}"
 
 
 def frozen(values: Any) -> Array:
@@ -138,7 +138,7 @@ class NumberBox(Control):
         self.name, self._low, self._high, self._whole = name, low, high, whole
         self._value = value
         self.widget = Text(
-            plain(value), description=name, layout=layout or Layout(width="64px", height=HEIGHT)
+            typed(value), description=name, layout=layout or Layout(width="64px", height=HEIGHT)
         )
         self.widget.add_class(QUIET)
         self.widget.observe(self._typed, "value")
@@ -156,10 +156,10 @@ class NumberBox(Control):
         except (TypeError, ValueError):
             raise ValueError(f"{wanted}, got {value!r}") from None
         if not fits(number, self._low, self._high, self._whole):
-            raise ValueError(f"{wanted}, got {plain(number) if math.isfinite(number) else number}")
+            raise ValueError(f"{wanted}, got {typed(number) if math.isfinite(number) else number}")
         self._accept(number + 0.0)
         with self._silence.raised():
-            self.widget.value = plain(number)
+            self.widget.value = typed(number)
         self._tell()
 
     def _typed(self, _: Any) -> None:

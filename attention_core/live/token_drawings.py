@@ -1,12 +1,13 @@
 """The pictures of the live views on tokens: arrays and labels in, SVG and words out (see `drawings`)."""
 
+import itertools
 from html import escape
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from attention_core.figures._drawing import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
+from attention_core._numbers import number, plain, product, vector
+from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
 from attention_core.live._shapes import (
     FULL,
     FULL_WEIGHT,
@@ -18,17 +19,14 @@ from attention_core.live._shapes import (
     arrow,
     cell,
     drawing,
-    factor,
     label,
     lines,
     named,
-    number,
     path,
     rect,
     shades,
     small_matrix,
     text,
-    vector,
 )
 
 # --- 6 it -> animal ---------------------------------------------------------------------------
@@ -51,7 +49,7 @@ def it_animal(
     n, side, left, top = len(tokens), 40, 52, 60
     parts = [text(left, 12, f"weights ({n}, {n}), each row asks", anchor="start", bold=True)]
     strengths = shades(weights, FULL_WEIGHT)
-    for i, j in product(range(n), range(n)):
+    for i, j in itertools.product(range(n), range(n)):
         x, y, weight = left + j * side, top + i * 32, float(weights[i, j])
         title = f"{tokens[i]} asks {tokens[j]}: score {number(scores[i, j])}, weight {number(weight)}"
         shown = number(weight, 2, 4)
@@ -73,9 +71,11 @@ def it_animal(
     title = f"output({label(tokens[asking], 60)})[{entry}]: {feature}"
     parts.append(text(left + n * side + 22, 12, title, anchor="start", bold=True))
     y = top + n * 32 + 22
-    said = f"output({label(tokens[asking], 60)}) = {vector(output)}"
+    said = f"output({label(tokens[asking], 60)}) = {vector(output, 4)}"
     parts.append(rect(4, y - 9, 18, 18, OUTPUT, STRONGEST[OUTPUT], 1.5) + text(30, y, said, anchor="start"))
-    words = f"{tokens[asking]} gives its weights: {named(weights[asking], tokens)}. Output {vector(output)}."
+    words = (
+        f"{tokens[asking]} gives its weights: {named(weights[asking], tokens)}. Output {vector(output, 4)}."
+    )
     return drawing(574, int(y + 16), words, *parts)
 
 
@@ -95,7 +95,8 @@ def _waterfall(
     parts = [path([(x, y(0)), (x + wide * (len(terms) + 1), y(0))])]
     for j, term in enumerate(terms):
         high_end, low_end = max(ends[j], ends[j + 1]), min(ends[j], ends[j + 1])
-        title = f"{tokens[j]}: {number(weights[j])} · {factor(values[j])} = {number(term)}"
+        arithmetic = product(number(weights[j]), " · ", plain(values[j], least=1))
+        title = f"{tokens[j]}: {arithmetic} = {number(term)}"
         bar = rect(x + j * wide + 3, y(high_end), wide - 6, y(low_end) - y(high_end), V, line=0.8)
         parts.append(f"<g><title>{escape(title)}</title>{bar}</g>")
         if abs(term) >= 5e-3:
@@ -165,7 +166,7 @@ def heads(steps: HeadSteps, tokens: Labels, head: int) -> Drawing:
     parts.append(lines(530, top + 200, said))
     words = (
         f"{n_heads} heads of width {d_head}. Weights of head {head}: "
-        + " ".join(f"{token}: {vector(r)}." for token, r in zip(tokens, steps.weights[head], strict=True))
+        + " ".join(f"{token}: {vector(r, 4)}." for token, r in zip(tokens, steps.weights[head], strict=True))
         + f" {said[0]}; {said[1]}."
     )
     return drawing(FULL, top + 296, words, *parts)
