@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_core.minilm import SENTENCES, MiniLM, Heads
+from attention_core.minilm import SENTENCES, Heads, MiniLM
 
 FOLDER = Path(__file__).resolve().parent.parent / "attention_core" / "minilm"
 

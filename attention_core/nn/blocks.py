@@ -1,7 +1,7 @@
 """The blocks of a Transformer: attention and a feed-forward part, each added to its input."""
 
 import copy
-from typing import Self, TypeVar
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from attention_core import _checks
 from attention_core.nn.attention import MultiHeadAttention
 
-Block = TypeVar("Block", "EncoderBlock", "DecoderBlock")
 Layer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 
 
@@ -90,7 +89,8 @@ class EncoderBlock(nn.Module):
         """
         ours = cls(*_sizes(layer, nn.TransformerEncoderLayer), dropout=layer.dropout1.p)
         ours.attention = MultiHeadAttention.from_torch(layer.self_attn)
-        return _copy_the_rest(layer, ours)
+        _copy_the_rest(layer, ours)
+        return ours
 
 
 class DecoderBlock(nn.Module):
@@ -143,7 +143,8 @@ class DecoderBlock(nn.Module):
         ours = cls(*_sizes(layer, nn.TransformerDecoderLayer), dropout=layer.dropout1.p)
         ours.self_attention = MultiHeadAttention.from_torch(layer.self_attn)
         ours.cross_attention = MultiHeadAttention.from_torch(layer.multihead_attn)
-        return _copy_the_rest(layer, ours)
+        _copy_the_rest(layer, ours)
+        return ours
 
 
 def _sizes(layer: Layer, kind: type[Layer]) -> tuple[int, int, int]:
@@ -159,11 +160,11 @@ def _sizes(layer: Layer, kind: type[Layer]) -> tuple[int, int, int]:
     return layer.self_attn.embed_dim, layer.self_attn.num_heads, layer.linear1.out_features
 
 
-def _copy_the_rest(layer: Layer, ours: Block) -> Block:
+def _copy_the_rest(layer: Layer, ours: EncoderBlock | DecoderBlock) -> None:
     """Give `ours` copies of what `layer` has beside its attention, and its training mode."""
     ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
     ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
     for theirs, name in (("norm1", "norm_1"), ("norm2", "norm_2"), ("norm3", "norm_3")):
         if hasattr(ours, name):
             setattr(ours, name, copy.deepcopy(getattr(layer, theirs)))
-    return ours.train(layer.training)
+    ours.train(layer.training)

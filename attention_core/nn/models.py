@@ -24,9 +24,9 @@ class Tokens(nn.Embedding):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the row of each token."""
-        came = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
-        if came not in (torch.int64, torch.int32):
-            raise TypeError(f"tokens must be a torch tensor of int64 or int32, got {came}")
+        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        if kind not in (torch.int64, torch.int32):
+            raise TypeError(f"tokens must be a torch tensor of int64 or int32, got {kind}")
         try:  # the table itself looks at the tokens: we look only at those that it refused
             return super().forward(tokens)
         except IndexError:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from attention_core import attend, causal_mask, minilm
-from attention_core.minilm import N_HEADS, N_LAYERS, SENTENCES, MiniLM, Heads, gelu, heads
+from attention_core.minilm import N_HEADS, N_LAYERS, SENTENCES, Heads, MiniLM, gelu, heads
 from tools import minilm_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
