@@ -457,7 +457,7 @@ def test_the_commonest_number_is_said_once(texts, said):
         ("score_bars", ([[0.5]], ["a"], "q"), r"scores must have shape \(1 tokens\).* \(1, 1\)"),
         ("mask_map", (np.eye(2), ["a", "b"], ["a", "b"]), r"mask must be boolean.*float64"),
         ("score_tiles", (np.eye(2), 1, 1, "ab", "ab"), r"mask must be boolean.*float64"),
-        ("score_tiles", (np.eye(2) > 0, 0, 1, "ab", "ab"), r"block_q and block_k must be .*got 0 and 1"),
+        ("score_tiles", (np.eye(2) > 0, 0, 1, "ab", "ab"), r"tile_q and tile_k must be .*got 0 and 1"),
         ("head_maps", (np.eye(2), ["a"], ["a"], ["h"]), r"\(1 heads, 1 queries, 1 keys\).* \(2, 2\)"),
         ("temperature_bars", (np.eye(2), [1.0], ["a", "b"]), r"\(1 temperatures, 2 tokens\)"),
         ("waterfall", ([1], [2], [2], 3.0, ["a"], "o"), r"total must equal the sum of terms = 2.0, got 3.0"),
