@@ -58,6 +58,6 @@ def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(path: Path) -> None:
         raise PermissionError("in use")
 
-    monkeypatch.setattr(clean.shutil, "rmtree", refuse)
+    monkeypatch.setattr("shutil.rmtree", refuse)
     with pytest.raises(SystemExit, match=r"__pycache__ could not be removed.*\n.*in use"):
         clean.main(tmp_path)
