@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attention_core import _checks
 from attention_core.attention import Attention, attend, weigh
-from attention_core.heads import divides, heads_mask, merge_heads, split_heads
+from attention_core.heads import attend_in_heads, divides
 from attention_core.scoring import additive_scores
 
 
@@ -69,13 +69,9 @@ class MultiHeadAttention(nn.Module):
         value = key if value is None else value
         shapes = f"query ... n_q d_model={self.d_model} | key ... n_k d_model | value ... n_k d_model"
         _checks.inputs(shapes, query=query, key=key, value=value, parameters=self.w_q.weight)
-        q = split_heads(self.w_q(query), self.n_heads)  # (batch..., n_heads, n_q, d_k)
-        k = split_heads(self.w_k(key), self.n_heads)  # (batch..., n_heads, n_k, d_k)
-        v = split_heads(self.w_v(value), self.n_heads)  # (batch..., n_heads, n_k, d_k)
-        if mask is not None:
-            heads_mask(mask, q, k)
-        heads = attend(q, k, v, mask=mask, dropout=self.dropout)  # nn.Dropout acts in training alone
-        return heads._replace(output=self.w_o(merge_heads(heads.output)))  # (batch..., n_q, d_model)
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)  # (batch..., n, d_model)
+        heads = attend_in_heads(q, k, v, n_heads=self.n_heads, mask=mask, dropout=self.dropout)
+        return heads._replace(output=self.w_o(heads.output))  # (batch..., n_q, d_model)
 
     @classmethod
     def from_torch(cls, mha: nn.MultiheadAttention) -> Self:
@@ -163,6 +159,9 @@ class AdditiveAttention(nn.Module):
     ) -> Attention:
         """Return every step, from the scores to the output."""
         value = key if value is None else value
+        d_q, d_k = self.w_q.in_features, self.w_k.in_features
+        shapes = f"query ... n_q d_q={d_q} | key ... n_k d_k={d_k} | value ... n_k d_v"
+        _checks.inputs(shapes, query=query, key=key, value=value, parameters=self.w_q.weight)
         w_q, w_k, w_v = self.w_q.weight.T, self.w_k.weight.T, self.w_v.weight[0]
         scores = additive_scores(query, key, w_q, w_k, w_v)  # (..., n_q, n_k)
         return weigh(scores, value, mask=mask)
