@@ -1,4 +1,4 @@
-"""The few shapes that live pictures are made of, as SVG text.
+"""What live pictures are made of, as SVG text.
 
 Ink is `currentColor`, so that a picture follows a light or a dark page. Fills behind text stay pale
 enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb each other.
@@ -8,88 +8,67 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
+from unicodedata import bidirectional
 
 import numpy as np
 
-from attention_core.figures._drawing import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, shown
+from attention_core._numbers import dot_product, number, plain
+from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
-LETTER = 0.55  # about how wide a letter is, as a share of the font size
 SIZE = 13  # CSS pixels; nothing is smaller than SMALL
 SMALL = 12
 FULL = 804  # CSS pixels: the width of a picture below its controls
 FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
+ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Labels = Sequence[str]
 Point = tuple[float, float]
 
 
-class Drawing(NamedTuple):
+class Picture(NamedTuple):
     """A picture, and the same facts in words."""
 
     svg: str
     words: str
 
 
-def drawing(width: int, height: int, words: str, *parts: str) -> Drawing:
+def picture(width: float, height: float, words: str, *parts: str) -> Picture:
     """Put `parts` on a sheet of fixed size, whose accessible name is `words`."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
-        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" fill="currentColor" '
+        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" fill="currentColor" '
         f'font-family="system-ui, sans-serif" font-size="{SIZE}" text-anchor="middle">'
     )
-    return Drawing(f"{head}{''.join(parts)}</svg>", words)
+    return Picture(f"{head}{''.join(parts)}</svg>", words)
 
 
-# --- numbers ----------------------------------------------------------------------------------
-
-
-def number(x: float, decimals: int = 4, room: int = 7) -> str:
-    """Write `x` with fixed decimals, with fewer where more than `room` characters would be needed.
-
-    >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
-    ('0.5000', '−1234.5', '6.4e+11', '0.0000')
-    """
-    if not math.isfinite(x):
-        return {math.inf: "∞", -math.inf: "−∞"}.get(x, "NaN")
-    texts = (f"{x:.{d}f}" for d in range(decimals, -1, -1))
-    text = next((text for text in texts if len(text) <= room), f"{x:.1e}")
-    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
-
-
-def plain(x: float, least: int = 0) -> str:
-    """Write `x` with as many decimals as it has, at most four and at least `least`.
-
-    >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(1 / 3)
-    ('0.5', '3', '3.0', '0.3333')
-    """
-    whole, _, rest = f"{x:.4f}".partition(".")
-    rest = rest.rstrip("0").ljust(least, "0")
-    text = f"{whole}.{rest}" if rest else whole
-    return "0" + text[2:] if float(text) == 0 and text.startswith("-") else text
-
-
-def factor(x: float) -> str:
-    """Write `x` as a factor or a term: 0.5, 1.0, (−0.5)."""
-    text = plain(x, least=1)
-    return f"(−{text[1:]})" if text.startswith("-") else text
-
-
-def vector(x: Array, decimals: int = 4) -> str:
-    """Write a row of numbers: [0.5598, 0.4402]."""
-    return f"[{', '.join(number(value, decimals) for value in x)}]"
+# --- words ------------------------------------------------------------------------------------
 
 
 def products(a: Array, b: Array) -> str:
     """Write a dot product term by term: 1.0·0.8 + 0.0·0.1."""
-    return " + ".join(f"{factor(x)}·{factor(y)}" for x, y in zip(a, b, strict=True))
+    return dot_product(*([plain(x, least=1) for x in vector] for vector in (a, b)))
 
 
 def named(values: Array, names: Labels) -> str:
     """Say what each name has: key 0 0.3866, key 1 0.2670."""
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
+
+
+def isolated(label: str) -> str:
+    """Return a label that runs from right to left so that it does not turn round what stands beside it."""
+    return f"{ISOLATE}{label}{POP}" if {"R", "AL"} & set(map(bidirectional, label)) else label
+
+
+def label(content: str, room: float, *, size: float = SMALL) -> str:
+    """Return what fits into `room` pixels of a token typed by someone."""
+    content = shown(content.strip(ISOLATE + POP))[:99]
+    while len(content) > 1 and em_width(content) * size > room:
+        content = content.removesuffix("…")[:-1] + "…"
+    return isolated(content)
 
 
 # --- shapes -----------------------------------------------------------------------------------
@@ -116,13 +95,6 @@ def text(
 def lines(x: float, y: float, contents: Sequence[str], *, step: float = 22) -> str:
     """Write one line of text below the other, from x to the right."""
     return "".join(text(x, y + i * step, line, anchor="start") for i, line in enumerate(contents))
-
-
-def label(content: str, room: float) -> str:
-    """Return what fits into `room` pixels of a token typed by someone."""
-    fits = max(int(room / (SMALL * LETTER)), 2)
-    content = shown(content)
-    return content if len(content) <= fits else content[: fits - 1] + "…"
 
 
 def rect(
@@ -273,6 +245,6 @@ def plane(
         for start, end in ((at((tick, low)), at((tick, high))), (at((low, tick)), at((high, tick)))):
             line = path([start, end], width=1.2 if tick == 0 else 0.6)
             parts.append(line if tick == 0 else f'<g opacity=".3">{line}</g>')
-        parts.append(text(across[0], y + side + 12, plain(tick).replace("-", "−"), size=SMALL))
-        parts.append(text(x - 12, up[1], plain(tick).replace("-", "−"), size=SMALL))
+        parts.append(text(across[0], y + side + 12, plain(tick), size=SMALL))
+        parts.append(text(x - 12, up[1], plain(tick), size=SMALL))
     return "".join(parts), at
