@@ -20,13 +20,12 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from tqdm import tqdm
 
+from attention_core._numbers import DIGITS, in_line, printed
 from attention_core.attention import Attention, attend, softmax
-from attention_core.figures import bundle, draw
+from attention_core.figures import bundle, draw, fold, note, words_below
 from attention_core.worked import Example, Row, Section, compare, computed
 
-DIGITS = 4  # decimals shown in the whole book
 TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
-NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # seen in light and dark
 
 
 def start() -> None:
@@ -44,21 +43,9 @@ def start() -> None:
     if shell is not None:
         printer = shell.display_formatter.formatters["text/plain"]
         for real in (float, np.float16, np.float32, np.float64):
-            printer.for_type(real, lambda x, p, cycle: p.text(number(float(x))))
+            printer.for_type(real, lambda x, p, cycle: p.text(printed(float(x))))
         for whole in (np.bool_, np.int32, np.int64):
             printer.for_type(whole, lambda x, p, cycle: p.text(str(x)))
-
-
-def number(x: float) -> str:
-    """Return `x` as the book prints it: four decimals, or four digits where those would hide it.
-
-    >>> number(1.07), number(0.5 / 10**6), number(2359296.0), number(6e9)
-    ('1.0700', '5.000e-07', '2359296', '6.000e+09')
-    """
-    if abs(x) >= 1e6 and float(x).is_integer() and abs(x) < 1e9:
-        return f"{x:.0f}"
-    hidden = x != 0 and np.isfinite(x) and not 10.0**-DIGITS <= abs(x) < 1e6
-    return f"{x:.{DIGITS - 1}e}" if hidden else f"{x:.{DIGITS}f}"
 
 
 def progress(n_steps: int, about: str) -> Iterator[int]:
@@ -98,7 +85,7 @@ def show(figure: Callable[..., str], *args: Any, trained: bool = False, **kwargs
     if trained:
         metadata["image/png"]["trained"] = True  # `python -m tools.build --check` does not compare it
     display(data, metadata=metadata, raw=True)
-    _say("", "(the same in words)", fold="The picture in words", folded=html.escape(words))
+    display({"text/html": words_below(words), "text/plain": "(the same in words)"}, raw=True)
 
 
 def show_source(thing: Callable[..., Any]) -> None:
@@ -151,7 +138,7 @@ def show_statements(*examples: Example, source: str = "") -> None:
         values = computed(example)
         for claim in example.statements:
             if claim.source.startswith(source):
-                facts = " · ".join(f"{_words(name)} = {_in_one_line(values[name])}" for name in claim.shows)
+                facts = " · ".join(f"{_words(name)} = {in_line(values[name])}" for name in claim.shows)
                 verdict = f"**{claim.verdict}**: {claim.why}{f'<br>{facts}' if facts else ''}"
                 places = "<br>".join(map(_link, claim.tested))
                 table.append((f"{claim.source}: {claim.says}", places, verdict))
@@ -173,20 +160,17 @@ def predict(question: str, guess: Any, answer: Any, hints: Mapping[Any, str] | N
     `guess` is `...` until the reader replaces it. Two decimals are enough, and True or False may
     stand for "yes" or "no". `hints` maps a typical wrong guess to the thought that leads out of it.
     """
-    truth = _plain(answer)
+    truth = printed(answer)
     if isinstance(guess, EllipsisType):
         verdict = 'Your prediction? Write it in place of ... (a word in "quotes") and run the cell again.'
     elif _near(guess, answer):
-        verdict = f"You predicted {_plain(guess)}: right."
+        verdict = f"You predicted {printed(guess)}: right."
     else:
         hint = next((text for wrong, text in (hints or {}).items() if _near(guess, wrong)), "")
-        verdict = f"You predicted {_plain(guess)}: not so. {hint or 'Compare it with the answer.'}"
-    _say(
-        f"<b>{html.escape(question)}</b><br>{html.escape(verdict)}",
-        f"{question}\n{verdict}\nAnswer: {truth}",
-        fold="Show the answer",
-        folded=f"<pre>{html.escape(truth)}</pre>",
-    )
+        verdict = f"You predicted {printed(guess)}: not so. {hint or 'Compare it with the answer.'}"
+    asked = f"<b>{html.escape(question)}</b><br>{html.escape(verdict)}"
+    folded = fold("Show the answer", f"<pre>{html.escape(truth)}</pre>")
+    _say(f"{asked}{folded}", f"{question}\n{verdict}\nAnswer: {truth}")
 
 
 def check(answer: Any, expected: Any, hints: Mapping[str, Any] | None = None) -> None:
@@ -287,16 +271,7 @@ def _difference(answer: Any, expected: Any) -> str:
     gap = np.abs(a - b)
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gap), gap.shape))
     place = f" at index {list(at)}" if at else ""
-    return f"The largest difference is {number(gap[at])}{place}: yours is {number(a[at])}."
-
-
-def _plain(value: Any) -> str:
-    """Return `value` as the book prints it."""
-    if isinstance(value, float | np.floating):
-        return number(float(value))
-    if isinstance(value, np.ndarray):
-        return np.array2string(value, precision=DIGITS, suppress_small=True, floatmode="fixed")
-    return str(value)
+    return f"The largest difference is {printed(gap[at])}{place}: yours is {printed(a[at])}."
 
 
 def _words(name: str) -> str:
@@ -321,14 +296,6 @@ def _link(section: Section) -> str:
     return f"[{section.notebook[:2]} {section.heading}]({section.notebook}.ipynb#{address})"
 
 
-def _in_one_line(value: Any) -> str:
-    """Return `value` for a table: six digits, no line breaks."""
-    text = np.array2string(np.asarray(value), separator=", ", formatter={"float_kind": "{:.6g}".format})
-    return " ".join(text.split())
-
-
-def _say(shown: str, plain: str, *, fold: str = "", folded: str = "") -> None:
-    """Display a note as HTML and as plain text; the part named `fold` opens on request."""
-    if fold:
-        shown += f"<details><summary>{fold}</summary>{folded}</details>"
-    display({"text/html": f'<div style="{NOTE}">{shown}</div>', "text/plain": plain}, raw=True)
+def _say(shown: str, plain: str) -> None:
+    """Display a note as HTML and as plain text."""
+    display({"text/html": note(shown), "text/plain": plain}, raw=True)

@@ -5,7 +5,24 @@ beyond layout and returns the picture's alt text, made from the same numbers. `d
 figure, `save_svg` and `png` store it.
 """
 
-from attention_core.figures._drawing import OUTPUT, WEIGHTS, K, Q, V, bundle, draw, png, save_svg
+from attention_core.figures._drawing import (
+    NEGATIVE,
+    NEUTRAL,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    bundle,
+    draw,
+    em_width,
+    fold,
+    note,
+    png,
+    save_svg,
+    shown,
+    words_below,
+)
 from attention_core.figures.blocks import transformer_block
 from attention_core.figures.charts import (
     dot_product_angle,
@@ -41,6 +58,8 @@ from attention_core.figures.positions import position_clocks, rotary_pairs
 from attention_core.figures.tiles import score_tiles
 
 __all__ = [
+    "NEGATIVE",
+    "NEUTRAL",
     "OUTPUT",
     "WEIGHTS",
     "K",
@@ -53,7 +72,9 @@ __all__ = [
     "bundle",
     "dot_product_angle",
     "draw",
+    "em_width",
     "embedding_heatmap",
+    "fold",
     "growth_lines",
     "head_maps",
     "hull",
@@ -63,6 +84,7 @@ __all__ = [
     "matrix_vector",
     "multi_head_block",
     "multi_head_sketch",
+    "note",
     "png",
     "position_clocks",
     "qkv_pipeline",
@@ -72,6 +94,7 @@ __all__ = [
     "score_bars",
     "score_tiles",
     "scores_heatmap",
+    "shown",
     "softmax_curve",
     "temperature_bars",
     "transformer_block",
@@ -80,4 +103,5 @@ __all__ = [
     "waterfall",
     "weight_bars",
     "weights_heatmap",
+    "words_below",
 ]  # fmt: skip

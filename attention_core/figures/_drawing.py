@@ -10,9 +10,10 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
-from unicodedata import east_asian_width
+from unicodedata import category, east_asian_width
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -20,6 +21,8 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.textpath import text_to_path
+
+from attention_core._numbers import counted, numbers
 
 Q, K, V, WEIGHTS, OUTPUT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#F0E442"  # Okabe & Ito (2008)
 NEUTRAL, NEGATIVE = "#8A8A8A", "#B08D57"  # inputs and scores; numbers below zero
@@ -55,6 +58,8 @@ STYLE: Any = {
     "svg.hashsalt": "attention_core",  # the same bytes at every run
     "svg.fonttype": "path",
 }
+_NOTE = "margin: 4px 0; padding: 2px 12px; border-left: 3px solid #56b4e9"  # seen in light and dark
+_NO_GLYPH = "Glyph .* missing from"
 _CJK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -65,10 +70,6 @@ _CJK_FONTS = (
     "Microsoft YaHei",
     "SimHei",
     "WenQuanYi Zen Hei",
-)
-_COUNTS = (
-    *("no", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
 
 
@@ -129,6 +130,21 @@ def bundle(figure: Figure, words: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return data, {"image/png": {"width": width, "height": height, "alt": words}}
 
 
+def words_below(words: str) -> str:
+    """Return the HTML that stands below a picture: its words, folded."""
+    return note(fold("The picture in words", escape(words)))
+
+
+def note(html: str) -> str:
+    """Mark `html` as said by the course, not printed by the cell."""
+    return f'<div style="{_NOTE}">{html}</div>'
+
+
+def fold(title: str, html: str) -> str:
+    """Show `title`; what it stands for opens on request."""
+    return f"<details><summary>{title}</summary>{html}</details>"
+
+
 @contextmanager
 def _house_style() -> Iterator[None]:
     """Draw with matplotlib's own defaults, whatever the session has set, and our changes to them.
@@ -137,7 +153,7 @@ def _house_style() -> Iterator[None]:
     (which would differ from machine to machine in stored notebooks).
     """
     with rc_context(), catch_warnings():
-        filterwarnings("ignore", message="Glyph .* missing from")
+        filterwarnings("ignore", message=_NO_GLYPH)
         rcdefaults()
         rcParams.update(STYLE)
         rcParams["font.family"] = _fonts()
@@ -198,32 +214,6 @@ def width_of(values: Any) -> int:
 # --- numbers and labels as text ---------------------------------------------------------------
 
 
-def numbers(values: Any) -> list[str]:
-    """Write all numbers with the same decimals: what shows them exactly (at most 3), otherwise 2."""
-    x = np.asarray(values, dtype=np.float64).ravel()
-    finite = x[np.isfinite(x)]
-    exact = (d for d in range(4) if np.allclose(finite, finite.round(d), rtol=0, atol=1e-9))
-    decimals = next(exact, 2)
-    return [_number(value, decimals) for value in x]
-
-
-def _number(value: float, decimals: int) -> str:
-    if not math.isfinite(value):
-        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
-    text = f"{value:.{decimals}f}"
-    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
-
-
-def three_digits(value: float) -> str:
-    """Write a positive number with three digits, or all of those before the point: 0.989, 15.3, 1027."""
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
-
-
-def vector(values: Any) -> str:
-    """Write a row of numbers for an alt text: [1, 0, 0.5]."""
-    return f"[{', '.join(numbers(values))}]"
-
-
 def spread(texts: Labels, labels: Labels) -> str:
     """Say what each label has, the commonest value once: 0.31 on animal, 0.11 on each of the other six."""
     common = max(texts, key=list(texts).count)
@@ -242,31 +232,27 @@ def rows(values: Floats, queries: Labels, keys: Labels) -> str:
     )
 
 
-def counted(n: int) -> str:
-    """Write a number as English prose does: six, but 13."""
-    return _COUNTS[n] if n < len(_COUNTS) else str(n)
-
-
 def shown(label: str) -> str:
     """Return what is drawn for a label: itself, with line breaks made visible."""
     return label.replace("\n", "↵").replace("\t", "⇥")
 
 
-def product(a: str, sign: str, b: str) -> str:
-    """Write a product of two numbers, a negative second one in brackets: 2·(−1)."""
-    return f"{a}{sign}({b})" if b.startswith("−") else f"{a}{sign}{b}"
-
-
-def dot_product(a: Any, b: Any) -> str:
-    """Write a dot product term by term: 1·1 + 0·1."""
-    return " + ".join(product(x, "·", y) for x, y in zip(numbers(a), numbers(b), strict=True))
+def text_width(label: str, size: float = SMALL) -> float:
+    """Return how many inches a label of this size in points takes."""
+    return em_width(label) * size / 72
 
 
 @cache
-def text_width(label: str, size: float = SMALL) -> float:
-    """Return how many inches a label takes; a Chinese character is as wide as the size of the font."""
-    wide = [c for c in shown(label) if east_asian_width(c) in "WF"]
-    narrow = "".join(c for c in shown(label) if c not in wide)
-    font = FontProperties(family="DejaVu Sans", size=size)
-    points, _, _ = text_to_path.get_text_width_height_descent(narrow, font, ismath=False)
-    return (points + len(wide) * size) / 72
+def em_width(label: str) -> float:
+    """Return how wide a label is in units of its font's size: Chinese characters 1, emoji 1.3 each.
+
+    Others are measured in DejaVu Sans, which is wider than most fonts of a screen.
+    """
+    marks = [c for c in shown(label) if category(c) not in ("Mn", "Me", "Cf")]  # they take no room
+    wide = [c for c in marks if east_asian_width(c) in "WF"]
+    narrow = "".join(c for c in marks if c not in wide)
+    font = FontProperties(family="DejaVu Sans", size=SMALL)
+    with catch_warnings():
+        filterwarnings("ignore", message=_NO_GLYPH)  # measured as the empty box that stands for it
+        points, _, _ = text_to_path.get_text_width_height_descent(narrow, font, ismath=False)
+    return points / SMALL + sum(1.3 if c >= "\N{MAHJONG TILE EAST WIND}" else 1.0 for c in wide)

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
+from attention_core._numbers import numbers
 from attention_core.figures._drawing import (
     BLOCKED,
     BODY,
@@ -26,7 +27,6 @@ from attention_core.figures._drawing import (
     Labels,
     Point,
     Shade,
-    numbers,
     shown,
     text_width,
 )

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Arc
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from attention_core._numbers import dot_product, numbers, three_digits, vector
 from attention_core.figures._drawing import (
     BLOCKED,
     BODY,
@@ -26,14 +27,10 @@ from attention_core.figures._drawing import (
     V,
     agree,
     array,
-    dot_product,
-    numbers,
     sized,
     sized_by_content,
     spread,
     text_width,
-    three_digits,
-    vector,
     width_of,
 )
 from attention_core.figures._shapes import (
@@ -156,7 +153,7 @@ def _product(ax: Axes, left: float, y: float, q: Floats, k: Floats, p: Floats, i
     """Write one dot product term by term, with a bar as long as its value."""
     inch = 1.8 / ((max(p.max(), 0.0) - min(p.min(), 0.0)) or 1.0)
     write(ax, left, y, name, BODY, ha="left")
-    write(ax, left, y - 0.24, f"= {dot_product(q, k)}", SMALL, ha="left", color=QUIET)
+    write(ax, left, y - 0.24, f"= {dot_product(numbers(q), numbers(k))}", SMALL, ha="left", color=QUIET)
     base = left - min(p.min(), 0.0) * inch
     end = base + p[i] * inch
     rectangle(ax, Box(min(base, end), y - 0.62, max(base, end), y - 0.42), NEUTRAL)

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from attention_core._numbers import numbers, three_digits
 from attention_core.figures._drawing import (
     BODY,
     INK,
@@ -21,9 +22,7 @@ from attention_core.figures._drawing import (
     V,
     agree,
     array,
-    numbers,
     sized,
-    three_digits,
     width_of,
 )
 from attention_core.figures._shapes import apart, on_white, write

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
+from attention_core._numbers import counted, dot_product, numbers, vector
 from attention_core.figures._drawing import (
     BODY,
     CELL,
@@ -22,12 +23,8 @@ from attention_core.figures._drawing import (
     V,
     agree,
     array,
-    counted,
-    dot_product,
-    numbers,
     sized_by_content,
     text_width,
-    vector,
     width_of,
 )
 from attention_core.figures._shapes import (
@@ -68,7 +65,7 @@ def matrix_vector(
     color, name = ROLES[role], f"{role}({token})"
     page(ax)
     wide, gap = max(cell_width(w, x), *(text_width(feature) + 0.1 for feature in features)), 0.14
-    terms = [dot_product(row, x) for row in w]
+    terms = [dot_product(numbers(row), numbers(x)) for row in w]
     end = wide * len(x) + 0.2 + max(map(text_width, terms)) + 0.15
     top = cells(ax, 0, 0, x, shade(NEUTRAL, x), NEUTRAL, width=wide)
     column_labels(ax, [(j + 0.5) * wide for j in range(len(x))], 0.08, features, wide, below=False)

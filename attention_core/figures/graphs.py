@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
+from attention_core._numbers import counted
 from attention_core.figures._drawing import (
     BODY,
     INK,
@@ -14,7 +15,6 @@ from attention_core.figures._drawing import (
     Labels,
     Point,
     array,
-    counted,
     rows,
     sized_by_content,
     text_width,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from attention_core._numbers import counted, numbers, product
 from attention_core.figures._drawing import (
     BODY,
     CELL,
@@ -23,9 +24,6 @@ from attention_core.figures._drawing import (
     V,
     agree,
     array,
-    counted,
-    numbers,
-    product,
     rows,
     sized_by_content,
     spread,

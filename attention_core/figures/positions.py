@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Arc, Circle
 
+from attention_core._numbers import numbers, vector
 from attention_core.figures._drawing import (
     BODY,
     INK,
@@ -18,10 +19,8 @@ from attention_core.figures._drawing import (
     Q,
     agree,
     array,
-    numbers,
     sized_by_content,
     text_width,
-    vector,
     width_of,
 )
 from attention_core.figures._shapes import arrow, page, write

@@ -10,10 +10,10 @@ The text files are in the folder `examples` beside this module.
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
+from attention_core._numbers import in_line
 from attention_core.worked._files import (
     VERDICTS,
     Array,
@@ -141,20 +141,10 @@ def _row(id: str, published: Published, values: dict[str, Value]) -> Row:
         example_id=id,
         source=published.source,
         quantity=published.quantity,
-        printed=_shown(np.asarray(published.printed).tolist(), 0),
-        computed=_shown(np.asarray(value).tolist(), max(6, 1 - last)),  # one digit more than printed
+        printed=in_line(published.printed),
+        computed=in_line(value, max(6, 1 - last)),  # one digit more than printed
         agrees=agrees(published.printed, value),
         erratum=published.erratum,
         slip=published.slip,
         note=published.note,
     )
-
-
-def _shown(value: Any, decimals: int) -> str:
-    """Write lists in brackets, texts and integers as they are, other numbers with fixed decimals."""
-    if isinstance(value, list):
-        return f"[{', '.join(_shown(entry, decimals) for entry in value)}]"
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:.{decimals}f}"
-    return str(int(float(text))) if float(text).is_integer() else text  # 1 and not 1.000000

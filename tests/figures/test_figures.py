@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from attention_core import attend, figures, softmax
-from attention_core.figures._drawing import MARGIN, numbers, spread, three_digits
+from attention_core.figures._drawing import MARGIN, spread
 from attention_core.figures._shapes import ink, tint, weight_shade
 from tools import gallery
 
@@ -426,29 +426,6 @@ def test_the_alt_text_of_the_main_example():
     assert "Row it: 0.31 on animal, 0.11 on each of the other six." in picture("weights_heatmap")[1]
     assert "k(animal) [1, 1, 1, 0] stands at 54.7° to it" in picture("dot_product_angle")[1]
     assert "Output: [0.56, 0.44]." in picture("attention_flow")[1]
-
-
-@pytest.mark.parametrize(
-    ("values", "texts"),
-    [
-        ([1, 0, -1], ["1", "0", "−1"]),
-        ([0.535, 0.165], ["0.535", "0.165"]),
-        ([1 / 3, 0.5], ["0.33", "0.50"]),
-        ([-0.0, -1e-12], ["0", "0"]),
-        ([-0.004, 1 / 3], ["0.00", "0.33"]),
-        ([np.inf, -np.inf, np.nan, 0.5], ["∞", "−∞", "NaN", "0.5"]),
-        ([[0.25, 1.0]], ["0.25", "1.00"]),
-    ],
-)
-def test_numbers_share_their_decimals(values, texts):
-    assert numbers(values) == texts
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.98912, "0.989"), (1.0, "1.00"), (15.31, "15.3"), (255.2, "255"), (1027.6, "1028")]
-)
-def test_three_digits(value, text):
-    assert three_digits(value) == text
 
 
 @pytest.mark.parametrize(

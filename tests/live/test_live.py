@@ -18,7 +18,8 @@ from matplotlib.image import imread
 from numpy.testing import assert_allclose
 
 from attention_core import live, multi_head
-from attention_core.live._shapes import SMALL, STRONGEST, number, text
+from attention_core._numbers import number
+from attention_core.live._shapes import SMALL, STRONGEST, text
 from attention_core.live.drawings import Picked
 from attention_core.live.number_controls import moved, parse
 from attention_core.live.view import MY_EDIT, View

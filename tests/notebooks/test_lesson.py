@@ -10,7 +10,6 @@ from attention_core.figures import score_bars
 from attention_core.lesson import (
     attention_hints,
     check,
-    number,
     predict,
     progress,
     show,
@@ -68,18 +67,6 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
     for trained in (False, True):
         picture = shown(show, score_bars, *bars, trained=trained)[0]
         assert picture["metadata"]["image/png"].get("trained", False) is trained
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(1.07, "1.0700"), (0.0, "0.0000"), (5e-7, "5.000e-07"), (6e9, "6.000e+09"), (-2.5, "-2.5000")],
-)
-def test_number(value: float, text: str) -> None:
-    assert number(value) == text
-
-
-def test_number_is_not_afraid_of_infinity() -> None:
-    assert (number(np.inf), number(np.nan)) == ("inf", "nan")
 
 
 def test_predict_unanswered_shows_the_question_and_folds_the_answer() -> None:

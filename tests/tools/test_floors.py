@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "attention_core"
 HEAVY = {"torch", "matplotlib", "ipywidgets", "IPython"}
-KERNELS = {"_checks", "attention", "scoring", "heads", "positions", "long"}
+KERNELS = {"_checks", "_numbers", "attention", "scoring", "heads", "positions", "long"}
 WORKED = {"worked"}
 LIGHT = KERNELS | WORKED | {"minilm"}
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))

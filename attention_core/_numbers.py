@@ -1,0 +1,147 @@
+"""Every number as text, in one place.
+
+What a notebook prints looks as numpy prints it: `printed`, and `in_line` where a table needs one line.
+Pictures have little room and write − and ∞: `numbers` gives all numbers of one picture the same decimals,
+`number` gives each its own, and `plain` leaves out zeros at the end.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+DIGITS = 4  # decimals in notebooks and live views
+_SIGNS = {math.inf: "∞", -math.inf: "−∞"}
+_WORDS = (
+    *("no", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+
+
+# --- in notebooks -----------------------------------------------------------------------------
+
+
+def printed(value: Any) -> str:
+    """Write a number or an array as the notebooks print it, anything else as `str` does.
+
+    Four decimals, or four digits where those would hide the number.
+
+    >>> printed(1.07), printed(0.5 / 10**6), printed(2359296.0), printed(6e9), printed(3)
+    ('1.0700', '5.000e-07', '2359296', '6.000e+09', '3')
+    """
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=DIGITS, suppress_small=True, floatmode="fixed")
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    size = abs(float(value))
+    if 1e6 <= size < 1e9 and size.is_integer():
+        return f"{value:.0f}"
+    hidden = math.isfinite(size) and size != 0 and not 10.0**-DIGITS <= size < 1e6
+    return f"{value:.{DIGITS - 1}e}" if hidden else f"{value:.{DIGITS}f}"
+
+
+def in_line(value: Any, decimals: int = 6) -> str:
+    """Write a number, or an array of any shape, in one line; whole numbers without a point.
+
+    >>> in_line([[1.0, 1 / 3], [0.25, 5e-9]]), in_line(True)
+    ('[[1, 0.333333], [0.250000, 0]]', 'True')
+    """
+    value = np.asarray(value).tolist()
+    if isinstance(value, list):
+        return f"[{', '.join(in_line(entry, decimals) for entry in value)}]"
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.{decimals}f}"
+    return str(int(float(text))) if float(text).is_integer() else text
+
+
+# --- in pictures ------------------------------------------------------------------------------
+
+
+def numbers(values: Any) -> list[str]:
+    """Write all numbers with the same decimals: what shows them exactly (at most 3), otherwise 2.
+
+    >>> numbers([1, 0.5, -2]), numbers([1 / 3, -math.inf])
+    (['1.0', '0.5', '−2.0'], ['0.33', '−∞'])
+    """
+    x = np.asarray(values, dtype=np.float64).ravel()
+    finite = x[np.isfinite(x)]
+    exact = (d for d in range(4) if np.allclose(finite, finite.round(d), rtol=0, atol=1e-9))
+    decimals = next(exact, 2)
+    return [_fixed(value, decimals) for value in x]
+
+
+def number(x: float, decimals: int = DIGITS, room: int = 7) -> str:
+    """Write `x` with fixed decimals, with fewer where more than `room` characters would be needed.
+
+    >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
+    ('0.5000', '−1234.5', '6.4e+11', '0.0000')
+    """
+    texts = (_fixed(x, d) for d in range(decimals, -1, -1))
+    return next((text for text in texts if len(text) <= room), f"{x:.1e}".replace("-", "−"))
+
+
+def plain(x: float, least: int = 0) -> str:
+    """Write `x` with as many decimals as it has, at most four and at least `least`.
+
+    >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(-1 / 3)
+    ('0.5', '3', '3.0', '−0.3333')
+    """
+    whole, point, rest = _fixed(x, DIGITS).partition(".")
+    rest = rest.rstrip("0").ljust(least, "0")
+    return f"{whole}.{rest}" if point and rest else whole
+
+
+def typed(x: float) -> str:
+    """Write `x` as someone types it into a box: `plain`, with the minus of a keyboard."""
+    return plain(x).replace("−", "-")
+
+
+def three_digits(x: float) -> str:
+    """Write a positive number with three digits, or all of those before the point.
+
+    >>> three_digits(0.989), three_digits(15.34), three_digits(1027.0)
+    ('0.989', '15.3', '1027')
+    """
+    return f"{x:.{max(0, 2 - math.floor(math.log10(x)))}f}"
+
+
+def vector(values: Any, decimals: int | None = None) -> str:
+    """Write a row of numbers: as `numbers` does, or each as `number` does with these decimals.
+
+    >>> vector([1, 0, 0.5]), vector([0.56, 0.44], 4)
+    ('[1.0, 0.0, 0.5]', '[0.5600, 0.4400]')
+    """
+    texts = numbers(values) if decimals is None else [number(x, decimals) for x in values]
+    return f"[{', '.join(texts)}]"
+
+
+def product(a: str, sign: str, b: str) -> str:
+    """Write a product of two numbers, a negative one in brackets.
+
+    >>> product("2", " × ", "−1")
+    '2 × (−1)'
+    """
+    return sign.join(f"({x})" if x.startswith("−") else x for x in (a, b))
+
+
+def dot_product(a: Sequence[str], b: Sequence[str]) -> str:
+    """Write a dot product term by term.
+
+    >>> dot_product(["1", "0"], ["0.8", "−0.1"])
+    '1·0.8 + 0·(−0.1)'
+    """
+    return " + ".join(product(x, "·", y) for x, y in zip(a, b, strict=True))
+
+
+def counted(n: int) -> str:
+    """Write a number as English prose does: six, but 13."""
+    return _WORDS[n] if n < len(_WORDS) else str(n)
+
+
+def _fixed(x: float, decimals: int) -> str:
+    if not math.isfinite(x):
+        return _SIGNS.get(x, "NaN")
+    text = f"{x:.{decimals}f}"
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
