@@ -6,6 +6,7 @@ word. Only what ipywidgets 7.7 and 8 share is used.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -29,6 +30,7 @@ from attention_core.live._svg import Labels, isolated
 from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, View
 
 Index = tuple[int, ...]
+Wide = tuple[int, int]
 DIGITS = 4  # decimals that a slider's value keeps
 
 
@@ -53,9 +55,9 @@ class Entry:
 
     def __init__(self, view: View, name: str, label: str, index: Index = (), **looks: Any) -> None:
         self.view, self.name, self.label, self.index = view, name, label, index
-        self._trait = view.traits()[name]
-        self.problem = ""
-        self.widget = Text(self._trait.write(self.value), description=label, **looks)
+        self._trait = view.inputs[name]
+        self.problem, self._seen = "", self.value
+        self.widget = Text(self._trait.write(self._seen), description=label, **looks)
         self.widget.observe(self._typed, "value")
 
     @property
@@ -70,8 +72,9 @@ class Entry:
 
     def show(self, anew: bool) -> None:
         """Follow the view. What someone is typing stays as it is, unless the input was set `anew`."""
-        if anew or not (self.problem or self._says(self.value)):
-            self.enter(self.value)
+        changed, self._seen = self.value != self._seen, self.value
+        if anew or (changed and not self.problem):
+            self.enter(self._seen)
             self.mark("")
 
     def mark(self, problem: str) -> None:
@@ -81,18 +84,13 @@ class Entry:
             (self.widget.add_class if problem else self.widget.remove_class)(BAD)
             self.view.complain(self, problem)
 
-    def _says(self, value: Any) -> bool:
-        text = self.widget.value
-        try:
-            return text == self._trait.write(value) or bool(self._trait.read(text) == value)
-        except ValueError:
-            return False
-
     def _typed(self, _: Any) -> None:
         with self.view.lock:  # then the text and the view belong together
+            text = self.widget.value
             try:
-                if not self._says(self.value):
-                    put(self.view, self.name, self.index, self._trait.read(self.widget.value))
+                if text != self._trait.write(self.value):
+                    self._seen = self._trait.read(text)
+                    put(self.view, self.name, self.index, self._seen)
             except Refused as problem:
                 self.mark(f"{problem}.")
             except ValueError as problem:
@@ -102,33 +100,29 @@ class Entry:
 
 
 class Track:
-    """A slider for the number in a box; with `log` it runs in powers of two."""
+    """A slider for the number in a box: from, to, step; with `log` it runs in powers of two.
+
+    `wide`: pixels of the label, and of all.
+    """
 
     def __init__(
-        self,
-        entry: Entry,
-        label: str,
-        low: float,
-        high: float,
-        step: float,
-        *,
-        log: bool,
-        width: str,
-        room: str,
+        self, entry: Entry, label: str, reach: tuple[float, float, float], wide: Wide, log: bool = False
     ) -> None:
-        self.entry, self._low, self._high, self._step, self._log = entry, low, high, step, log
-        reach = {"min": low, "max": high}
-        if log:
-            reach = {"base": 2, "min": math.log2(low), "max": math.log2(high)}
-        self.widget = (FloatLogSlider if log else FloatSlider)(
-            value=self._place, **reach, step=step, description=label, readout=False,
-            style={"description_width": room}, layout=Layout(width=width, height=HEIGHT),
+        self.entry, self._log, self._seen = entry, log, entry.value
+        self._low, self._high, self._step = reach
+        scale = math.log2 if log else float
+        kind: Any = partial(FloatLogSlider, base=2) if log else FloatSlider
+        self.widget = kind(
+            value=self._place, min=scale(self._low), max=scale(self._high), step=self._step,
+            description=label, readout=False, style={"description_width": f"{wide[0]}px"},
+            layout=Layout(width=f"{wide[1]}px", height=HEIGHT),
         )  # fmt: skip
         self.widget.observe(self._slid, "value")
 
-    def show(self) -> None:
-        """Stand where the number is."""
-        if self._elsewhere() and not self.entry.problem:
+    def show(self, anew: bool) -> None:
+        """Stand where the number is, when it has changed or was set `anew`."""
+        changed, self._seen = self.entry.value != self._seen, self.entry.value
+        if (anew or changed) and self._elsewhere():
             self.widget.value = self._place
 
     @property
@@ -168,26 +162,33 @@ class Slider:
     """A slider with a text box beside it, for one number."""
 
     def __init__(
-        self, view: View, name: str, label: str, step: float, index: Index = (),
-        *, log: bool = False, width: str = "230px", room: str = "70px",
-    ) -> None:  # fmt: skip
-        self.name, trait = name, view.traits()[name]
+        self,
+        view: View,
+        name: str,
+        label: str,
+        step: float,
+        index: Index = (),
+        *,
+        wide: Wide,
+        log: bool = False,
+    ) -> None:
+        self.name, trait = name, view.inputs[name]
         layout = Layout(width="64px", height=HEIGHT)
         self.entry = Entry(view, name, f"{label}, typed", index, layout=layout)
         self.entry.widget.add_class(QUIET)
-        self.track = Track(self.entry, label, trait.low, trait.high, step, log=log, width=width, room=room)
+        self.track = Track(self.entry, label, (trait.low, trait.high, step), wide, log)
         self.widget = HBox([self.track.widget, self.entry.widget])
         view.controls.append(self)
 
     def show(self, anew: bool) -> None:
         """Follow the view."""
         self.entry.show(anew)
-        self.track.show()
+        self.track.show(anew)
 
 
-def sliders(view: View, name: str, labels: Labels, step: float, **looks: Any) -> list[Any]:
+def sliders(view: View, name: str, labels: Labels, step: float, *, wide: Wide) -> list[Any]:
     """Return a slider for each entry of an input (n,)."""
-    return [Slider(view, name, label, step, (j,), **looks).widget for j, label in enumerate(labels)]
+    return [Slider(view, name, label, step, (j,), wide=wide).widget for j, label in enumerate(labels)]
 
 
 class Table:
@@ -255,7 +256,7 @@ class Mover:
     name = ""
 
     def __init__(
-        self, tables: Sequence[Table], low: float, high: float, step: float, *, upright: bool = False
+        self, tables: Sequence[Table], reach: tuple[float, float, float], *, upright: bool = False
     ) -> None:
         self._tables = tables
         self._pick = Dropdown(
@@ -263,7 +264,7 @@ class Mover:
             layout=Layout(width="190px", height=HEIGHT),
         )  # fmt: skip
         entry = self._pick.value
-        self._track = Track(entry, "value", low, high, step, log=False, width="230px", room="40px")
+        self._track = Track(entry, "value", reach, (40, 230))
         self.widget = (VBox if upright else HBox)([self._pick, self._track.widget])
         self._pick.observe(self._picked, "value")
         entry.view.controls.append(self)
@@ -273,7 +274,7 @@ class Mover:
         options = self._options()
         if len(options) != len(self._pick.options):
             self._pick.options = options
-        self._track.show()
+        self._track.show(anew)
 
     def _options(self) -> list[tuple[str, Entry]]:
         return [(entry.label, entry) for table in self._tables for entry in table.entries]
@@ -281,7 +282,7 @@ class Mover:
     def _picked(self, _: Any) -> None:
         with self._track.entry.view.lock:
             self._track.entry = self._pick.value
-            self._track.show()
+            self._track.show(anew=True)
 
 
 # --- choices, ticks, tokens -------------------------------------------------------------------------

@@ -19,9 +19,10 @@ QUIET = "attention-quiet"  # CSS class of a box whose label only a screen reader
 HEIGHT = "28px"  # of a control
 SIDE = Layout(margin="0 12px 0 0", flex="0 0 auto")  # of a block with another one to its right
 
-# A slider's handle has no accessible name: ipywidgets 8 shows noUiSlider's handles, which have none unless
-# told (github.com/leongersen/noUiSlider/issues/1019), and has no option to tell them. So an image that cannot
-# be loaded gives each handle the name of the label beside it; for five seconds, as sliders may be drawn later.
+# A slider's handle has no accessible name: noUiSlider, which ipywidgets 8 shows, gives it none unless it is
+# told (github.com/leongersen/noUiSlider/issues/1019), and ipywidgets has no option to tell it. So an image
+# that cannot be loaded gives each handle the name of the label beside it; for five seconds, as sliders may
+# be drawn later.
 _NAME_SLIDERS = (
     "const go = left => { const view = this.closest('.attention-view');"
     " for (const handle of view ? view.querySelectorAll('.noUi-handle') : [])"
@@ -71,7 +72,9 @@ class View(HasTraits):
         self._held = False
         self._anew: set[str] = set()  # inputs that were set from outside, not on the page
         super().__init__()
-        self._inputs = [name for name, trait in self.traits().items() if isinstance(trait, Input)]
+        self.inputs: dict[str, Any] = {
+            n: trait for n, trait in self.traits().items() if isinstance(trait, Input)
+        }
         self._chosen = next(iter(self.presets))
         self._edit = self.presets[self._chosen]
         picture = HTML(layout=Layout(margin="0"))
@@ -108,8 +111,8 @@ class View(HasTraits):
         """Set inputs as `set` does, but leave the page alone where someone is typing them."""
         with self.hold_trait_notifications():
             for name, value in inputs.items():
-                if name not in self._inputs:
-                    raise Refused(f"the inputs are {', '.join(self._inputs)}, got {name!r}")
+                if name not in self.inputs:
+                    raise Refused(f"the inputs are {', '.join(self.inputs)}, got {name!r}")
                 self.set_trait(name, value)
 
     def reset(self) -> None:

@@ -80,7 +80,7 @@ class AttentionView(View):
         blocks = VBox([above, *ticks(self, "blocked", [f"block {key}" for key in KEYS])], layout=SIDE)
         tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), blocks, titled("V", figures.V, v)]
         self._explain = Choice(self, "explained", "Explain", self._numbers(3, 2), room="60px", width="240px")
-        mover = Mover([q, k, v], -2.0, 2.0, 0.05)
+        mover = Mover([q, k, v], (-2.0, 2.0, 0.05))
         rest = [mover.widget, self._explain.widget, tick(self, "scaled", "divide by √d_k")]
         return [HBox(tables), HBox(rest), picture]
 

@@ -86,11 +86,11 @@ class DotProductView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return a row of sliders for each vector."""
-        looks = {"room": "80px", "width": "300px"}
+        wide = (80, 300)
         rows = [
             HBox([
-                Slider(self, f"{name}_length", f"length of {name}", 0.05, **looks).widget,
-                Slider(self, f"{name}_angle", f"angle of {name}", 1.0, **looks).widget,
+                Slider(self, f"{name}_length", f"length of {name}", 0.05, wide=wide).widget,
+                Slider(self, f"{name}_angle", f"angle of {name}", 1.0, wide=wide).widget,
             ])
             for name in "ab"
         ]  # fmt: skip

@@ -90,9 +90,9 @@ class HeadsView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return both sliders in one row."""
-        looks = {"room": "90px", "width": "300px"}
-        n_heads = Slider(self, "n_heads", "n_heads", 1, **looks)
-        return [HBox([n_heads.widget, Slider(self, "head", "picked head", 1, **looks).widget]), picture]
+        wide = (90, 300)
+        n_heads = Slider(self, "n_heads", "n_heads", 1, wide=wide)
+        return [HBox([n_heads.widget, Slider(self, "head", "picked head", 1, wide=wide).widget]), picture]
 
     def draw(self) -> Picture:
         """Draw how the columns are split into heads, each head's weights, and how they are merged."""

@@ -89,7 +89,7 @@ class ItAnimalView(View):
         for name in ("w_q", "w_k", "w_v"):
             tables[name.upper()] = Table(self, name, name.upper(), rows, columns, cell=42)
         panels = {
-            title: VBox([table.widget, Mover([table], -2.0, 2.0, 0.1, upright=True).widget])
+            title: VBox([table.widget, Mover([table], (-2.0, 2.0, 0.1), upright=True).widget])
             for title, table in tables.items()
         }
         edit = Dropdown(
@@ -133,8 +133,8 @@ def map_and_waterfall(
         at, title = (left + j * side, top + i * high, side, high), f"{tokens[i]} asks {tokens[j]}: {said}"
         parts.append(cell(*at, number(weights[i, j], 2, 4), WEIGHTS, strength, title=title, size=SMALL))
     for i, token in enumerate(tokens):
-        y, look = top + (i + 0.5) * high, {"anchor": "end", "bold": i == asking}
-        parts.append(text(left - 6, y, label(token, left - 6), size=SMALL, **look))
+        y, name = top + (i + 0.5) * high, label(token, left - 6)
+        parts.append(text(left - 6, y, name, anchor="end", bold=i == asking, size=SMALL))
         parts.append(text(left + (i + 0.5) * side, top - 14, label(token, side), size=SMALL))
     parts.append(rect(left, top + asking * high, n * side, high, line=3))
     x, y = left + n * side + 22, top + n * high + 22
@@ -172,6 +172,6 @@ def _waterfall(
     parts.append(rect(end + 3, above, wide - 6, abs(total) * unit, OUTPUT, line=1.5))
     parts.append(text(end + wide / 2, above - 9, number(total, 2, 5), size=SMALL, bold=True))
     for j, name in enumerate([*tokens, "sum"]):
-        at, look = (x + (j + 0.5) * wide, floor + 10), {"turn": True, "anchor": "end"}
-        parts.append(text(*at, label(name, 60), size=SMALL, **look))
+        at = x + (j + 0.5) * wide, floor + 10
+        parts.append(text(*at, label(name, 60), turn=True, anchor="end", size=SMALL))
     return parts

@@ -62,9 +62,9 @@ class LedgerView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return all sliders beside the picture."""
-        looks = {"room": "70px", "width": "220px"}
-        first = [Slider(self, name, name, 1, **looks).widget for name in ("block_k", "blocked")]
-        scores = sliders(self, "scores", [f"score {j}" for j in range(N)], 0.1, **looks)
+        wide = (70, 220)
+        first = [Slider(self, name, name, 1, wide=wide).widget for name in ("block_k", "blocked")]
+        scores = sliders(self, "scores", [f"score {j}" for j in range(N)], 0.1, wide=wide)
         return [HBox([VBox([*first, *scores], layout=SIDE), picture])]
 
     def draw(self) -> Picture:

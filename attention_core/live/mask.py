@@ -77,9 +77,9 @@ class MaskView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return the controls in two rows."""
-        looks = {"room": "80px", "width": "230px"}
-        n_q, offset = (Slider(self, name, name, 1, **looks).widget for name in ("n_q", "offset"))
-        length = Slider(self, "length", "real keys", 1, **looks).widget
+        wide = (80, 230)
+        n_q, offset = (Slider(self, name, name, 1, wide=wide).widget for name in ("n_q", "offset"))
+        length = Slider(self, "length", "real keys", 1, wide=wide).widget
         return [HBox([n_q, tick(self, "causal", "causal")]), HBox([offset, length]), picture]
 
     def draw(self) -> Picture:
@@ -109,7 +109,7 @@ def scores_and_weights(scores: Array, weights: Array, queries: Labels, keys: Lab
         for (i, j), strength in np.ndenumerate(shades(values, full)):
             blocked, at = scores[i, j] == -np.inf, (x + j * wide, top + i * high, wide, high)
             title = f"{queries[i]} asks {keys[j]}: {'blocked' if blocked else 'allowed'}"
-            content = "" if blocked and color == WEIGHTS else number(values[i, j])
+            content = "" if blocked and color == WEIGHTS else number(float(values[i, j]))
             size = SIZE if len(content) <= 6 else SMALL
             parts.append(cell(*at, content, color, strength, title=title, size=size))
             if blocked:  # a smaller frame: not only the color says so

@@ -70,10 +70,10 @@ class RegressionView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return all sliders beside the picture."""
-        looks = {"room": "60px", "width": "230px"}
-        query = Slider(self, "query", "query", STEP, **looks)
-        width = Slider(self, "width", "width", 0.25, log=True, **looks)
-        rows = [query.widget, width.widget, *sliders(self, "y", NAMES, 0.1, **looks)]
+        wide = (60, 230)
+        query = Slider(self, "query", "query", STEP, wide=wide)
+        width = Slider(self, "width", "width", 0.25, log=True, wide=wide)
+        rows = [query.widget, width.widget, *sliders(self, "y", NAMES, 0.1, wide=wide)]
         return [HBox([VBox(rows, layout=SIDE), picture])]
 
     def draw(self) -> Picture:

@@ -58,7 +58,7 @@ class ScalingView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return the slider and the tick in one row."""
-        width = Slider(self, "d_k", "d_k", 0.5, log=True, room="30px", width="360px")
+        width = Slider(self, "d_k", "d_k", 0.5, log=True, wide=(30, 360))
         return [HBox([width.widget, tick(self, "scaled", "divide by √d_k")]), picture]
 
     def draw(self) -> Picture:

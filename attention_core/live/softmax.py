@@ -43,14 +43,14 @@ class SoftmaxView(View):
         return np.float16 if self.float16 else np.float64
 
     @property
-    def inputs(self) -> Array:
+    def scores(self) -> Array:
         """What goes into the softmax: (logits + c) / T, (7,)."""
         return (self.logits.astype(self.dtype) + self.dtype(self.constant)) / self.dtype(self.temperature)
 
     @property
     def weights(self) -> Array:
         """The weights in the picture, (7,)."""
-        return softmax(self.inputs)
+        return softmax(self.scores)
 
     @property
     def entropy(self) -> float:
@@ -60,35 +60,35 @@ class SoftmaxView(View):
 
     def arrange(self, picture: HTML) -> list[Any]:
         """Return all sliders beside the picture."""
-        looks = {"room": "80px", "width": "230px"}
-        t = Slider(self, "temperature", "T", 0.1, **looks)
-        c = Slider(self, "constant", "c", 10.0, **looks)
-        rows = [*sliders(self, "logits", self.tokens, 0.1, **looks), t.widget, c.widget]
+        wide = (80, 230)
+        t = Slider(self, "temperature", "T", 0.1, wide=wide)
+        c = Slider(self, "constant", "c", 10.0, wide=wide)
+        rows = [*sliders(self, "logits", self.tokens, 0.1, wide=wide), t.widget, c.widget]
         return [HBox([VBox([*rows, tick(self, "float16", "compute in float16")], layout=SIDE), picture])]
 
     def draw(self) -> Picture:
         """Draw the weights, with what can be said of them."""
         w = self.weights.astype(float)
         without = softmax(self.logits.astype(self.dtype) / self.dtype(self.temperature))
-        power = float(np.exp(self.inputs.max()))
+        moved, power = float(abs(self.weights - without).max()), float(np.exp(self.scores.max()))
         said = [
             f"largest ÷ smallest weight: {number(w.max() / w.min() if w.min() > 0 else math.inf)}",
             f"entropy: {number(self.entropy)} of at most ln {len(w)} = {number(math.log(len(w)))}",
-            f"the constant c has moved a weight by {number(float(abs(self.weights - without).max()))} at most",
+            f"the constant c has moved a weight by {number(moved)} at most",
             f"exp(largest input) in {np.dtype(self.dtype).name}: "
             f"{'∞, so it is subtracted first' if power == math.inf else number(power)}",
         ]
-        return inputs_and_weights(self.inputs, w, self.tokens, said)
+        return scores_and_weights(self.scores, w, self.tokens, said)
 
     def still(self) -> tuple[Any, ...]:
         """Return the weights as bars."""
         return figures.weight_bars, self.weights.astype(float), self.tokens, "it"
 
 
-def inputs_and_weights(inputs: Array, weights: Array, tokens: Labels, said: Labels) -> Picture:
+def scores_and_weights(scores: Array, weights: Array, tokens: Labels, said: Labels) -> Picture:
     """Draw a bar for each weight over what went in, and below them what is `said`."""
     step, floor, tall, left = 62, 196, 140, 72
-    titles = [f"{t}: {number(x)} → {number(w)}" for t, x, w in zip(tokens, inputs, weights, strict=True)]
+    titles = [f"{t}: {number(x)} → {number(w)}" for t, x, w in zip(tokens, scores, weights, strict=True)]
     parts = [
         text(left, 12, "weights = softmax((logits + c) / T)", anchor="start", bold=True),
         bars(left, floor, weights, WEIGHTS, step=step, tall=tall, full=1.0, titles=titles),
@@ -96,7 +96,7 @@ def inputs_and_weights(inputs: Array, weights: Array, tokens: Labels, said: Labe
         text(left - 8, floor + 36, "(x + c)/T", anchor="end", size=SMALL),
         lines(left, floor + 66, said),
     ]
-    for j, (token, value, weight) in enumerate(zip(tokens, inputs, weights, strict=True)):
+    for j, (token, value, weight) in enumerate(zip(tokens, scores, weights, strict=True)):
         x = left + (j + 0.5) * step
         parts.append(text(x, floor - tall * weight - 10, number(weight)))
         parts.append(text(x, floor + 16, label(token, step), size=SMALL))

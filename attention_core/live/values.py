@@ -52,9 +52,9 @@ class ValuesView(View):
     def arrange(self, picture: HTML) -> list[Any]:
         """Return sliders and the table of values beside the picture."""
         names = [f"score {j}" for j in range(3)]
-        scores = sliders(self, "scores", names, 0.05, room="60px", width="230px")
+        scores = sliders(self, "scores", names, 0.05, wide=(60, 230))
         table = Table(self, "v", "v", NAMES, ["x", "y"], room=30, cell=60)
-        mover = Mover([table], LOW, HIGH, 0.05, upright=True)
+        mover = Mover([table], (LOW, HIGH, 0.05), upright=True)
         return [HBox([VBox([*scores, titled("V", V, table), mover.widget], layout=SIDE), picture])]
 
     def draw(self) -> Picture:
