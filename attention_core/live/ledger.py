@@ -23,17 +23,17 @@ N = len(VALUES)
 class LedgerView(View):
     """One query, six keys, read tile after tile: what is kept, and when the output is the exact one."""
 
-    block_k = Number(1, N, whole=True, help="How many keys are read at a time.")
+    tile_k = Number(1, N, whole=True, help="How many keys are read at a time.")
     blocked = Number(0, N, whole=True, help="How many of the first keys the mask blocks.")
     scores = Numbers((N,), -10.0, 10.0, help="The scores, (6,).")
 
     def __init__(self) -> None:
-        hills = {"block_k": 2, "blocked": 0, "scores": np.array([1.0, 3, 2, 5, 0, 4])}
+        hills = {"tile_k": 2, "blocked": 0, "scores": np.array([1.0, 3, 2, 5, 0, 4])}
         self.presets = {
-            "blocks of 2": hills,
-            "one key at a time": {**hills, "block_k": 1},
-            "all keys at once": {**hills, "block_k": N},
-            "the first block is blocked": {**hills, "blocked": 2},
+            "tiles of 2": hills,
+            "one key at a time": {**hills, "tile_k": 1},
+            "all keys at once": {**hills, "tile_k": N},
+            "the first tile is blocked": {**hills, "blocked": 2},
             "the largest score comes last": {**hills, "scores": np.array([0.0, 1, 2, 3, 4, 10])},
             "nothing is allowed": {**hills, "blocked": N},
         }
@@ -49,7 +49,7 @@ class LedgerView(View):
     def ledger(self) -> list[Step]:
         """What is kept after each tile."""
         q, k, mask = self._inputs_of_attend()
-        return list(streaming_ledger(q, k, VALUES, mask=mask, scale=1.0, block_k=self.block_k))
+        return list(streaming_ledger(q, k, VALUES, mask=mask, scale=1.0, tile_k=self.tile_k))
 
     @property
     def output(self) -> float:
@@ -63,7 +63,7 @@ class LedgerView(View):
     def arrange(self, picture: HTML) -> list[Any]:
         """Return all sliders beside the picture."""
         wide = (70, 220)
-        first = [Slider(self, name, name, 1, wide=wide).widget for name in ("block_k", "blocked")]
+        first = [Slider(self, name, name, 1, wide=wide).widget for name in ("tile_k", "blocked")]
         scores = sliders(self, "scores", [f"score {j}" for j in range(N)], 0.1, wide=wide)
         return [HBox([VBox([*first, *scores], layout=SIDE), picture])]
 
@@ -77,11 +77,11 @@ class LedgerView(View):
 
 
 def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:
-    """Draw a row for each block of keys: m, l, o of the block, and merged."""
+    """Draw a row for each tile: m, l, o of the tile, and merged."""
     wide, high, top, left = 62, 30, 56, 52
     x_merged, x_output = left + 3 * wide + 16, left + 6 * wide + 32
-    parts = [text(left + 1.5 * wide, 12, "this block", bold=True)]
-    parts += [text(x_merged + 1.5 * wide, 12, "all blocks so far", bold=True)]
+    parts = [text(left + 1.5 * wide, 12, "this tile", bold=True)]
+    parts += [text(x_merged + 1.5 * wide, 12, "all tiles so far", bold=True)]
     for j, name in enumerate("mlo"):
         parts += [text(x + (j + 0.5) * wide, 38, name) for x in (left, x_merged)]
     parts += [text(x_output + wide / 2, 38, "o / l"), text(left - 26, 38, "keys")]
@@ -89,7 +89,7 @@ def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:
     for i, step in enumerate(steps):
         y, last = top + i * high, i == len(steps) - 1
         parts.append(text(left - 26, y + high / 2, _keys(step)))
-        for x, kept in ((left, step.block), (x_merged, step.merged)):
+        for x, kept in ((left, step.tile), (x_merged, step.merged)):
             for j, value in enumerate(_numbers(kept)):
                 parts.append(cell(x + j * wide, y, wide, high, value, NEUTRAL, 0.0))
         output = number(float(step.merged.output[0, 0]))
@@ -101,12 +101,12 @@ def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:
     parts.append(text(x_output - 10, y + 4, "attend, all keys at once", anchor="end"))
     parts.append(rect(x_output, y - 10, wide, 28, line=1.5))
     parts.append(text(x_output + wide / 2, y + 4, number(exact), bold=True))
-    words = f"After each block, {'; '.join(said)}. o / l = {output}. attend gives {number(exact)}."
+    words = f"After each tile, {'; '.join(said)}. o / l = {output}. attend gives {number(exact)}."
     return picture(530, y + 30, words, *parts)
 
 
 def _keys(step: Step) -> str:
-    """Say which keys a block holds: 2, or 2–3."""
+    """Say which keys a tile holds: 2, or 2–3."""
     return str(step.start) if step.stop == step.start + 1 else f"{step.start}–{step.stop - 1}"
 
 

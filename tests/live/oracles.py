@@ -75,7 +75,7 @@ def expected(view: Any) -> tuple[Any, Any]:
         return weights, weights @ view.y
     assert isinstance(view, live.LedgerView)
     weights = softmax(np.where(np.arange(6) >= view.blocked, view.scores, -np.inf))
-    assert [step.start for step in view.ledger] == list(range(0, 6, view.block_k))
+    assert [step.start for step in view.ledger] == list(range(0, 6, view.tile_k))
     return None, weights @ np.arange(1.0, 7.0)
 
 
