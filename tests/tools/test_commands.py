@@ -37,7 +37,7 @@ def commands(prose: str) -> set[str]:
 
 
 def missing(prose: str) -> list[str]:
-    """Return the files and folders that a text names in code, `tools/build.py` say, and that are not there."""
+    """Return the files and folders that a text names in code and that are not there."""
     named = re.findall(r"`((?:attention_core|figures|notebooks|tests|tools)/[\w./-]*)`", prose)
     return [name for name in named if not (ROOT / name).exists() and name != "notebooks/mine/"]
 
