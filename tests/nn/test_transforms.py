@@ -1,4 +1,4 @@
-"""What torch makes of the modules: batches, gradients of each sample, compiled and exported graphs, bfloat16."""
+"""What torch makes of the modules: batches, gradients of each sample, graphs, shapes alone, bfloat16."""
 
 import copy
 from collections.abc import Callable
@@ -90,6 +90,7 @@ def test_gradients_of_each_sample(case: Case) -> None:
             assert_close(ours[name][i], p.grad, msg=f"{name} of sample {i}")
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
 @each_case
 def test_compiled_and_exported_graphs(case: Case) -> None:
     module = made(case)
