@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_core.figures._drawing import (
+from attention_core.figures._marks import (
+    Box,
+    column_labels,
+    on_white,
+    page,
+    rectangle,
+    tint,
+    write,
+)
+from attention_core.figures._style import (
     BLOCKED,
     BODY,
     INK,
@@ -14,17 +23,8 @@ from attention_core.figures._drawing import (
     K,
     Labels,
     Q,
-    array,
+    permissions,
     sized_by_content,
-)
-from attention_core.figures._shapes import (
-    Box,
-    column_labels,
-    on_white,
-    page,
-    rectangle,
-    tint,
-    write,
 )
 
 SIDE = 0.3  # inches: the side of one score
@@ -36,11 +36,9 @@ def score_tiles(ax: Axes, mask: Any, tile_q: int, tile_k: int, queries: Labels, 
 
     Hatched scores are blocked; a tile in which all are blocked is left out.
     """
-    if np.asarray(mask).dtype != np.bool_:
-        raise ValueError(f"mask must be boolean, True = may attend, got {np.asarray(mask).dtype}")
     if min(tile_q, tile_k) < 1:
         raise ValueError(f"tile_q and tile_k must be at least 1, got {tile_q} and {tile_k}")
-    x = array("mask", mask, queries=queries, keys=keys) > 0
+    x = permissions(mask, queries, keys)
     page(ax)
     for (i, j), allowed in np.ndenumerate(x):
         box = _box(i, j, i + 1, j + 1)
