@@ -2,9 +2,11 @@
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
+import jax
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,9 @@ from array_api_compat import device
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.functional import scaled_dot_product_attention
+from torch.testing import assert_close
 
 from attention_core import (
     Attention,
@@ -201,6 +205,73 @@ def test_gradients_are_the_slopes() -> None:
     assert torch.autograd.gradcheck(
         lambda *a: grouped_query(*a, n_heads=2, n_kv_heads=1, mask=mask).output, shared
     )
+
+
+# -- transforms: no branch looks at the numbers ----------------------------------------------------
+
+Call = Callable[..., Attention]
+CALLS: dict[str, Call] = {
+    "multi_head": partial(multi_head, n_heads=4),
+    "grouped_query": partial(grouped_query, n_heads=4, n_kv_heads=2),
+}
+each_call = pytest.mark.parametrize("name", CALLS)
+
+
+def transformable(name: str) -> tuple[Call, list[np.ndarray], np.ndarray]:
+    """Return a function of heads, its arrays with 3 samples, and a mask for each sample."""
+    d_kv = 8 if name == "multi_head" else 4
+    arrays = random((3, 4, 8), (3, 5, 8), (8, 8), (8, d_kv), (8, d_kv), (8, 8))
+    return CALLS[name], arrays, random_mask((3, 4, 5))
+
+
+@each_call
+def test_torch_transforms(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    inputs, mask = [torch.tensor(x) for x in arrays], torch.tensor(masks)
+    expected = call(*inputs, mask=mask[:, None])
+    axes = (0, 0, None, None, None, None, 0)
+    of_one = lambda *x: call(*x[:-1], mask=x[-1])  # noqa: E731
+    assert_close(torch.vmap(of_one, in_dims=axes)(*inputs, mask), expected)
+
+    loss = lambda *x: of_one(*x).output.pow(3).sum()  # noqa: E731
+    of_each = torch.vmap(torch.func.grad(loss, argnums=(2, 3)), in_dims=axes)(*inputs, mask)
+    for i in range(3):
+        one = (*(x[i] for x in inputs[:2]), *inputs[2:], mask[i])
+        assert_close(tuple(g[i] for g in of_each), torch.func.grad(loss, argnums=(2, 3))(*one))
+
+    meta = call(*(x.to("meta") for x in inputs), mask=mask[:, None].to("meta"))
+    assert [x.shape for x in meta] == [x.shape for x in expected]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert [x.shape for x in call(*inputs, mask=mask[:, None])] == [x.shape for x in expected]
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
+@each_call
+def test_torch_graphs(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    inputs = (*(torch.tensor(x) for x in arrays), torch.tensor(masks[:, None]))
+
+    class Module(torch.nn.Module):
+        def forward(self, *x: torch.Tensor) -> Attention:
+            return call(*x[:-1], mask=x[-1])
+
+    expected = Module()(*inputs)
+    assert_close(torch.compile(Module(), fullgraph=True, backend="aot_eager")(*inputs), expected)
+    assert_close(torch.export.export(Module(), inputs).module()(*inputs), expected)
+
+
+@each_call
+def test_jax_transforms(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    with jax.enable_x64(True):
+        inputs, mask = [jax.numpy.asarray(x) for x in arrays], jax.numpy.asarray(masks)
+        expected = call(*arrays, mask=masks[:, None])
+        together = jax.jit(lambda *x: call(*x[:-1], mask=x[-1][:, None]))(*inputs, mask)
+        axes = (0, 0, None, None, None, None, 0)
+        of_each = jax.vmap(lambda *x: call(*x[:-1], mask=x[-1]), in_axes=axes)(*inputs, mask)
+        for ours in (together, of_each):
+            for x, y in zip(ours, expected, strict=True):
+                assert_allclose(x, y, rtol=1e-9, atol=1e-12)
 
 
 # -- errors --------------------------------------------------------------------------------------
