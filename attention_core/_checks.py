@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "lengths": ("integral", "an array of integers, got {}"),
     "positions": (("integral", "real floating"), "integers or floating point, got {}"),
 }
-FLOATING = ("real floating", "floating point, got {}")  # all other arrays: numbers of one dtype
+FLOATING = ("real floating", "floating point numbers, got {}")  # all other arrays: numbers of one dtype
 
 
 def inputs(spec: str, **arrays: Array) -> Any:
