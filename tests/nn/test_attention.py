@@ -297,7 +297,11 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     ),
     "numpy": (TypeError, lambda: MODEL(NUMPY), r"one library, got query numpy, .*parameters torch"),
     "list": (TypeError, lambda: MODEL([[1.0]]), r"query must be an array .*got list"),
-    "integers": (TypeError, lambda: MODEL(X.long()), r"query must be floating point numbers, got torch.int64"),
+    "integers": (
+        TypeError,
+        lambda: MODEL(X.long()),
+        r"query must be floating point numbers, got torch.int64",
+    ),
     "dtype": (TypeError, lambda: MODEL(X.double()), r"got query torch.float64, .*parameters torch.float32"),
     "device": (TypeError, lambda: MODEL(X, X.to("meta")), r"one device, got query cpu, key meta"),
     "one axis": (
