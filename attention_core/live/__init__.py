@@ -57,7 +57,7 @@ def show_live(view: View) -> None:
 
 def bundle(view: View) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the one bundle that shows `view` everywhere, and its metadata."""
-    figure, _ = figures.draw(*view.still())
+    figure, _ = figures.draw(*view._still())
     data, metadata = figures.bundle(figure, view.words)
     return data | _live(view.box), metadata
 

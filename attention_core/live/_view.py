@@ -53,7 +53,7 @@ class View(HasTraits):
     """A picture that follows its inputs, which are traits (`_inputs`).
 
     A subclass says what can be set, with which controls, and how it is drawn. What the learner types and
-    what a notebook sets go the same way: into a trait, then `draw`. What cannot be drawn is refused: the
+    what a notebook sets go the same way: into a trait, then `_draw`. What cannot be drawn is refused: the
     inputs and the picture stay, and a message in the view, or a ValueError in the notebook, says why.
 
     `observe` works on every trait; `hold_trait_notifications` draws once, after all that is set within.
@@ -78,7 +78,7 @@ class View(HasTraits):
         self._chosen = next(iter(self.presets))
         self._edit = self.presets[self._chosen]
         picture = HTML(layout=Layout(margin="0"))
-        rows = self.arrange(picture)
+        rows = self._arrange(picture)
         self.reset()
         self.observe(self._choose, "preset")
         dlink((self, "svg"), (picture, "value"))
@@ -87,15 +87,15 @@ class View(HasTraits):
 
     # --- what a subclass gives --------------------------------------------------------------------
 
-    def arrange(self, picture: HTML) -> Sequence[Any]:
+    def _arrange(self, picture: HTML) -> Sequence[Any]:
         """Return the rows of the view: its controls and the picture."""
         raise NotImplementedError
 
-    def draw(self) -> Picture:
+    def _draw(self) -> Picture:
         """Draw the inputs; a ValueError refuses them, in words."""
         raise NotImplementedError
 
-    def still(self) -> tuple[Any, ...]:
+    def _still(self) -> tuple[Any, ...]:
         """Return the function of `figures` that draws the static picture, and its arguments."""
         raise NotImplementedError
 
@@ -147,7 +147,7 @@ class View(HasTraits):
     def _redraw(self) -> None:
         try:
             with np.errstate(all="ignore"):
-                picture = self.draw()
+                picture = self._draw()
         except ValueError as error:
             raise Refused(str(error)) from error
         self.set_trait("svg", picture.svg)

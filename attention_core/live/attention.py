@@ -12,7 +12,7 @@ from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend, attention_scores
 from attention_core.figures import NEUTRAL, OUTPUT, WEIGHTS
 from attention_core.live._controls import Choice, Mover, Table, tick, ticks, titled
-from attention_core.live._inputs import Array, Number, Numbers, Truth, Truths
+from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._svg import (
     FULL,
     FULL_WEIGHT,
@@ -38,12 +38,12 @@ LIMIT = 10.0  # the largest entry; exp() of the scores it gives can still be hel
 class AttentionView(View):
     """One query and up to three keys, with every number of Q, K and V to edit."""
 
-    q = Numbers((1, 4), -LIMIT, LIMIT, smaller=True, help="The query, (1, d_k).")
-    k = Numbers((3, 4), -LIMIT, LIMIT, smaller=True, help="The keys, (n_k, d_k).")
-    v = Numbers((3, 2), -LIMIT, LIMIT, smaller=True, help="The values, (n_k, d_v).")
-    scaled = Truth(help="Are the scores divided by √d_k?")
-    blocked = Truths(3, help="Which keys are blocked, (3,) of True and False.")
-    explained = Number(0, 7, whole=True, help="The number whose arithmetic is written out.")
+    q = Numbers(-LIMIT, LIMIT, (1, 4), smaller=True, help="The query, (1, d_k).")
+    k = Numbers(-LIMIT, LIMIT, (3, 4), smaller=True, help="The keys, (n_k, d_k).")
+    v = Numbers(-LIMIT, LIMIT, (3, 2), smaller=True, help="The values, (n_k, d_v).")
+    scaled = Truths(help="Are the scores divided by √d_k?")
+    blocked = Truths((3,), help="Which keys are blocked, (3,) of True and False.")
+    explained = Numbers(0, 7, whole=True, help="The number whose arithmetic is written out.")
 
     def __init__(self) -> None:
         one, three = load("one-query"), load("three-tokens")
@@ -70,8 +70,7 @@ class AttentionView(View):
         """The output in the picture, (1, d_v)."""
         return self.steps.output
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return the tables of Q, K and V, then the rest in one row."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         columns = [str(i) for i in range(4)]
         q = Table(self, "q", "q", ["q"], columns, room=20)
         k = Table(self, "k", "k", KEYS, columns)
@@ -95,15 +94,13 @@ class AttentionView(View):
         self.explained = min(self.explained, len(there) - 1)
         self._explain.offer(there)
 
-    def draw(self) -> Picture:
-        """Draw all steps of the query, and the arithmetic of one number."""
+    def _draw(self) -> Picture:
         dots = attention_scores(self.q, self.k, scale=1.0)
         divisor = math.sqrt(self.q.shape[-1]) if self.scaled else 1.0
         one = Attention(*(step[0] for step in self.steps))
         return steps_of_one_query(self.q[0], self.k, self.v, dots[0], one, divisor, self.explained)
 
-    def still(self) -> tuple[Any, ...]:
-        """Return the flow of the arrays, or where it would not hold, the weights."""
+    def _still(self) -> tuple[Any, ...]:
         _, scores, weights, output = (step[0] for step in self.steps)
         if self.scaled and not self.blocked.any():
             keys = KEYS[: len(self.k)]
