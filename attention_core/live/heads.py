@@ -8,9 +8,8 @@ from ipywidgets import HTML, HBox
 
 from attention_core import figures
 from attention_core._numbers import number, vector
-from attention_core.attention import attend
 from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
-from attention_core.heads import merge_heads, split_heads
+from attention_core.heads import attend_in_heads
 from attention_core.live._controls import Slider
 from attention_core.live._inputs import Array, Numbers
 from attention_core.live._svg import (
@@ -74,9 +73,8 @@ class HeadsView(View):
     def steps(self) -> HeadSteps:
         """Every matrix on the way."""
         q, k, v = (self.x @ self.w[name] for name in "qkv")
-        each = attend(*(split_heads(x, self.n_heads) for x in (q, k, v)))
-        merged = merge_heads(each.output)
-        return HeadSteps(q, k, v, each.weights, merged, merged @ self.w["o"])
+        heads = attend_in_heads(q, k, v, n_heads=self.n_heads)
+        return HeadSteps(q, k, v, heads.weights, heads.output, heads.output @ self.w["o"])
 
     @property
     def weights(self) -> Array:
