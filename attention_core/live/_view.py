@@ -10,6 +10,7 @@ import numpy as np
 from ipywidgets import HTML, Button, Dropdown, HBox, Layout, VBox
 from traitlets import HasTraits, Unicode, dlink, link, validate
 
+from attention_core import figures
 from attention_core.live._inputs import Input, Refused
 from attention_core.live._svg import Picture
 
@@ -119,6 +120,12 @@ class View(HasTraits):
         """Return to the preset chosen last; the edits stay under "my edit"."""
         self.set(self.presets[self._chosen])
 
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the one bundle that shows the view everywhere, and its metadata."""
+        figure, _ = figures.draw(*self._still())
+        data, metadata = figures.bundle(figure, self.words)
+        return data | live(self.box), metadata
+
     @contextmanager
     def hold_trait_notifications(self) -> Iterator[None]:
         """Draw once, after all that is set within; where that is refused, everything is as before."""
@@ -187,6 +194,12 @@ class View(HasTraits):
         dlink((self, "message"), (message, "value"), _alert)
         row = HBox([presets, reset, message], layout=Layout(height="38px", align_items="center"))
         return VBox([HTML(_STYLE, layout=Layout(display="none")), row])
+
+
+def live(widget: Any) -> dict[str, Any]:
+    """Return what displays a widget, where a kernel runs."""
+    model = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": model}
 
 
 def _alert(problem: str) -> str:

@@ -20,7 +20,7 @@ from matplotlib.image import imread
 
 from attention_core import live
 from attention_core._numbers import number
-from attention_core.figures import draw, em_width, words_below
+from attention_core.figures import em_width, words_below
 from attention_core.live._inputs import Numbers
 from attention_core.live._svg import SMALL, STRONGEST, label, text
 from attention_core.live._view import MY_EDIT, View
@@ -123,7 +123,7 @@ def test_nothing_is_raised_and_the_picture_keeps_its_size(kind: Kind, data: st.D
         for shown in (*texts(view.svg), view.words):
             assert not re.search(r"\.\d{5}|\d{8}", shown), "not rounded"
         assert_same(view)
-    assert draw(*view._still())
+    assert view.bundle()
 
 
 # What a notebook may set: some of it fits, most does not.
@@ -585,7 +585,7 @@ def test_any_text_is_escaped_and_any_label_has_an_end(content: str) -> None:
 @every_view
 def test_one_bundle_holds_words_picture_and_view(kind: Kind) -> None:
     view = kind()
-    data, metadata = live.bundle(view)
+    data, metadata = view.bundle()
     assert set(data) == {"text/plain", "image/png", VIEW}
     assert data["text/plain"] == metadata["image/png"]["alt"] == view.words
     height, width = imread(io.BytesIO(b64decode(data["image/png"]))).shape[:2]
@@ -598,7 +598,7 @@ def test_show_live_displays_that_bundle_and_the_words_folded_below_it() -> None:
     with patch("attention_core.live.display") as display, patch("attention_core.live.HTML") as html:
         live.show_live(view)
     picture, below = display.mock_calls
-    data, metadata = live.bundle(view)
+    data, metadata = view.bundle()
     assert picture.args == (data,) and picture.kwargs == {"metadata": metadata, "raw": True}
     (said,) = below.args
     assert (
