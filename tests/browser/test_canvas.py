@@ -47,7 +47,7 @@ def test_at_rest_the_picked_cell_is_written_out(page: Page) -> None:
 @pytest.mark.parametrize("how", ["hover", "focus"])
 def test_a_cell_shows_its_products_and_what_meets_in_it(page: Page, how: str) -> None:
     cell = page.locator("#a .scores.r0.c1")
-    cell.locator("> rect").hover() if how == "hover" else cell.focus()
+    cell.locator("> rect").hover(position={"x": 5, "y": 5}) if how == "hover" else cell.focus()
     dot = (ONE["q"] @ ONE["k"].T)[0, 1]
     (said,) = visible_sums(page, "a")
     assert said == PRODUCTS and float(said.rsplit("= ")[-1]) == pytest.approx(dot)
@@ -104,6 +104,6 @@ def test_many_cells_are_drawn_in_time_for_a_reader(browser: Browser) -> None:
     page = browser.new_page()
     page.set_content(canvas(x, x, x, attend(x, x, x)).svg)
     assert page.locator(".cell").count() == 3 * 49
-    page.locator(".weights.r3.c5 > rect").last.hover()
+    page.locator(".weights.r3.c5 > rect").last.hover(position={"x": 5, "y": 5})
     assert page.locator(".weights.r3.c5 .sum").is_visible()
     page.close()
