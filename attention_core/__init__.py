@@ -9,7 +9,7 @@ from attention_core.attention import (
     softmax,
     weigh,
 )
-from attention_core.heads import merge_heads, multi_head, split_heads
+from attention_core.heads import attend_in_heads, grouped_query, merge_heads, multi_head, split_heads
 from attention_core.long import (
     linear_attention,
     low_rank_attention,
@@ -25,9 +25,11 @@ __all__ = [
     "Attention",
     "additive_scores",
     "attend",
+    "attend_in_heads",
     "attention_scores",
     "causal_mask",
     "gaussian_scores",
+    "grouped_query",
     "linear_attention",
     "low_rank_attention",
     "merge_heads",

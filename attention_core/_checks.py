@@ -171,24 +171,6 @@ def _check_mask(mask: Array, like: Array, xp: Any, name: str) -> None:
     _same("device", {name: device(like), "mask": device(mask)})
 
 
-def heads_mask(mask: Array, q: Array, k: Array, xp: Any) -> None:
-    """Raise unless `mask` fits, and it is certain which of its axes belongs to the heads of q.
-
-    Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
-    when the sizes differ, and a wrong result without a word when they happen to be equal.
-    """
-    boolean_mask(mask, q, xp)
-    n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
-    if mask.ndim > 2 and (mask.ndim < n_axes or mask.shape[-3] not in (1, n_heads)):
-        raise ValueError(
-            f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
-            f"end, got {tuple(mask.shape)}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
-        )
-    what = "the leading axes of x_q and x_kv must broadcast"
-    leading = broadcast(what, q.shape[:-3], k.shape[:-3])
-    fitting_mask(mask, (*leading, n_heads, q.shape[-2], k.shape[-2]))
-
-
 def lengths(x: Array, n_k: int) -> Any:
     """Return the namespace of the integer array `x`; raise unless 0 <= x <= n_k."""
     if not is_array_api_obj(x):

@@ -1,5 +1,6 @@
 """Multi-head attention: split the model dimension into heads, attend in each, merge."""
 
+from collections.abc import Callable
 from typing import Any
 
 from attention_core import _checks
@@ -53,6 +54,46 @@ def merge_heads(x: Array) -> Array:
     return xp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))  # (..., n, d_model)
 
 
+def attend_in_heads(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    n_heads: int,
+    mask: Array | None = None,
+    scale: float | None = None,
+    dropout: Callable[[Array], Array] | None = None,
+) -> Attention:
+    """Let each head attend in its own columns of q, k and v, and lay the results side by side.
+
+    Formula: output = Concat(head_1, ..., head_h), head_i = attend(q_i, k_i, v_i).
+    Shapes: q (..., n_q, d_model), k (..., n_k, d_model), v (..., n_k, d_values) -> scores,
+    masked_scores, weights (..., n_heads, n_q, n_k) and output (..., n_q, d_values). Dtype: any
+    floating point, one for all, kept. What `attend` says of mask, scale and dropout holds here too.
+    mask is (n_q, n_k) for all, or has every axis of the scores, the axis of the heads too:
+    (..., n_heads or 1, n_q, n_k). For a mask (batch, n_q, n_k) write mask[:, None].
+
+    Raises TypeError or ValueError as `attend` does, and ValueError when n_heads does not divide
+    d_model and d_values, or a mask has no axis for the heads.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
+
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> attend_in_heads(x, x, x, n_heads=2).output.round(4)
+    array([[0.7311, 0.5   ],
+           [0.5   , 0.7311]])
+    """
+    _checks.namespace(q=q, k=k, v=v)
+    _checks.axes("q", q, "n_q, d_model")
+    _checks.axes("k", k, "n_k, d_model")
+    _checks.equal_sizes("q and k must have the same last axis d_model", q=q.shape[-1], k=k.shape[-1])
+    q, k, v = (split_heads(x, n_heads) for x in (q, k, v))  # (..., n_heads, n, d_head)
+    _check_mask(mask, q, k)
+    heads = attend(q, k, v, mask=mask, scale=scale, dropout=dropout)  # each head by itself
+    return heads._replace(output=merge_heads(heads.output))  # (..., n_q, d_values)
+
+
 def multi_head(
     x_q: Array,
     x_kv: Array,
@@ -62,7 +103,6 @@ def multi_head(
     w_o: Array,
     *,
     n_heads: int,
-    n_kv_heads: int | None = None,
     mask: Array | None = None,
     scale: float | None = None,
 ) -> Attention:
@@ -70,37 +110,73 @@ def multi_head(
 
     Formula: output = Concat(head_1, ..., head_h) w_o, head_i = attend(x_q w_q, x_kv w_k, x_kv w_v)_i.
     Shapes: x_q (..., n_q, d_in), x_kv (..., n_k, d_kv), w_q (d_in, d_model), w_k (d_kv, d_model),
-    w_v (d_kv, d_model), w_o (d_model, d_out) -> scores, masked_scores, weights
+    w_v (d_kv, d_values), w_o (d_values, d_out) -> scores, masked_scores, weights
     (..., n_heads, n_q, n_k) and output (..., n_q, d_out). Dtype: any floating point, one for all, kept.
-    Self-attention: x_kv is x_q. mask is (n_q, n_k) for all, or has every axis of the scores, the axis
-    of the heads too: (..., n_heads or 1, n_q, n_k). For a mask (batch, n_q, n_k) write mask[:, None].
+    Self-attention: x_kv is x_q. mask as in `attend_in_heads`.
     A NaN in a blocked row of x_kv changes no output, but it reaches the gradients of w_k and w_v.
 
-    Fewer heads of keys and values, n_kv_heads, make it grouped-query attention (1: multi-query): head
-    h uses the keys and values h // (n_heads / n_kv_heads), and w_k and w_v have n_kv_heads · d_head
-    columns, with d_head = d_model / n_heads. The shared keys and values are not repeated.
+    Raises TypeError or ValueError as `attend_in_heads` does, and ValueError when a weight matrix does
+    not fit its input.
 
-    Raises TypeError or ValueError as `attend` does, and ValueError when a weight matrix does not
-    fit its input, n_heads does not divide d_model, n_kv_heads does not divide n_heads, or a mask has
-    no axis for the heads.
-
-    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2; for n_kv_heads Ainslie et
-    al. (2023), GQA, section 2.2, and Shazeer (2019), Fast Transformer Decoding, section 3.
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2.
 
     >>> import numpy as np
     >>> x, eye = np.array([[1.0, 0.0], [0.0, 1.0]]), np.eye(2)
-    >>> multi_head(x, x, eye, eye, eye, eye, n_heads=2).output.round(4)
-    array([[0.7311, 0.5   ],
-           [0.5   , 0.7311]])
+    >>> multi_head(x, x, eye, eye, eye, 2 * eye, n_heads=2).output.round(4)
+    array([[1.4621, 1.    ],
+           [1.    , 1.4621]])
+    """
+    _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
+    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_heads)
+    q, k, v = x_q @ w_q, x_kv @ w_k, x_kv @ w_v  # (..., n, d_model)
+    heads = attend_in_heads(q, k, v, n_heads=n_heads, mask=mask, scale=scale)
+    return heads._replace(output=heads.output @ w_o)  # (..., n_q, d_out)
+
+
+def grouped_query(
+    x_q: Array,
+    x_kv: Array,
+    w_q: Array,
+    w_k: Array,
+    w_v: Array,
+    w_o: Array,
+    *,
+    n_heads: int,
+    n_kv_heads: int,
+    mask: Array | None = None,
+    scale: float | None = None,
+) -> Attention:
+    """Do what `multi_head` does with fewer heads of keys and values than of queries.
+
+    Formula: that of `multi_head`, where head i uses the keys and values i // (n_heads / n_kv_heads).
+    Shapes: those of `multi_head`, but w_k (d_kv, n_kv_heads · d_head) with d_head = d_model / n_heads,
+    w_v (d_kv, n_kv_heads · d_v), w_o (n_heads · d_v, d_out). Dtype: any floating point, one for all, kept.
+    One head of keys for all, n_kv_heads=1, is multi-query attention. Shared keys and values are not
+    repeated in memory.
+
+    Raises TypeError or ValueError as `multi_head` does, and ValueError when n_kv_heads does not divide
+    n_heads.
+
+    Source: Ainslie et al. (2023), GQA: Training Generalized Multi-Query Transformer Models, section
+    2.2; n_kv_heads=1: Shazeer (2019), Fast Transformer Decoding, section 3.
+
+    >>> import numpy as np
+    >>> x, eye, one = np.array([[1.0, 0.0], [0.0, 1.0]]), np.eye(2), np.ones((2, 1))
+    >>> grouped_query(x, x, eye, one, one, eye, n_heads=2, n_kv_heads=1).output
+    array([[1., 1.],
+           [1., 1.]])
     """
     xp = _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
-    n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
     _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
-    q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_k)
-    k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_k)
+    q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_head)
+    k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_head)
     v = split_heads(x_kv @ w_v, n_kv_heads)  # (..., n_kv_heads, n_k, d_v)
     if mask is not None:
-        _checks.heads_mask(mask, q, k, xp)
+        _checks.boolean_mask(mask, q, xp)
+        _check_mask(mask, q, k)
+        what = "the leading axes of x_q and x_kv must broadcast"
+        leading = _checks.broadcast(what, q.shape[:-3], k.shape[:-3])
+        _checks.fitting_mask(mask, (*leading, *q.shape[-3:-1], k.shape[-2]))
         mask = xp.broadcast_to(mask, (*mask.shape[:-3], *q.shape[-3:-1], mask.shape[-1]))
         mask = _regroup(mask, n_kv_heads, xp)
     groups = attend(_regroup(q, n_kv_heads, xp), k, v, mask=mask, scale=scale)
@@ -109,8 +185,23 @@ def multi_head(
 
 
 def _regroup(x: Array, n: int, xp: Any) -> Array:
-    """Lay heads that share their keys one below the other, (..., n_kv_heads, rows, any), or undo it.
+    """Lay heads that share their keys one below the other, (..., n, rows, any), or take them apart.
 
     To the keys, the queries of several heads are only more queries.
     """
     return xp.reshape(x, (*x.shape[:-3], n, x.shape[-3] * x.shape[-2] // n, x.shape[-1]))
+
+
+def _check_mask(mask: Array | None, q: Array, k: Array) -> None:
+    """Raise unless it is certain which axis of `mask` belongs to the heads of q; `attend` checks the rest.
+
+    Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
+    when the sizes differ, and a wrong result without a word when they happen to be equal.
+    """
+    shape = tuple(getattr(mask, "shape", ()))
+    n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
+    if len(shape) > 2 and (len(shape) < n_axes or shape[-3] not in (1, n_heads)):
+        raise ValueError(
+            f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
+            f"end, got {shape}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
+        )

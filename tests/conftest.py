@@ -12,9 +12,7 @@ from tests.libraries import FLOAT64, LIBRARIES, Library
 hypothesis.settings.register_profile("course", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("course")
 
-pytest.register_assert_rewrite(
-    "tests.kernels.properties", "tests.kernels.properties_of_heads", "tests.kernels.properties_of_long"
-)
+pytest.register_assert_rewrite("tests.kernels.properties", "tests.kernels.properties_of_long")
 
 
 def pytest_collection_finish() -> None:

@@ -1,107 +1,106 @@
 """Build the notebooks from their sources, and the figures from the package.
 
-    python -m tools.build                 all notebooks and figures
-    python -m tools.build 01 03           these notebooks
-    python -m tools.build --figures       the figures alone
-    python -m tools.build --check         build again elsewhere and compare, byte for byte
+    python -m tools.build               all notebooks and figures
+    python -m tools.build 1 03          these notebooks
+    python -m tools.build --figures     the figures alone
+    python -m tools.build --watch 07    these notebooks, again whenever they or the package are saved
+    python -m tools.build --check       compare with what is stored, byte for byte
 
-A source is MyST Markdown (`notebooks/source/01_query_meets_keys.md`): code cells once, every prose
-cell marked `lang: en` or `lang: zh`. It is executed once, and each language becomes an edition with
-the same code cells and outputs.
+A source is MyST Markdown, such as `notebooks/source/01_query_meets_keys.md`. `--check` runs no cell:
+it takes the stored outputs as they are. Whether a run gives them again is nbval's business.
 """
 
 import argparse
+import asyncio
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal
 from nbformat import NotebookNode
 from tqdm import tqdm
+from watchfiles import watch
+from watchfiles.main import FileChange
 
 from tools import colab
 from tools.gallery import write_figures
 
 ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+PACKAGE = ROOT / "attention_core"
+FIGURES = ROOT / "figures"
 REPOSITORY = colab.repository(colab.PYPROJECT.read_text(encoding="utf-8"))
-SOURCES = ROOT / "notebooks" / "source"
-EDITIONS = {"en": Path("."), "zh": Path("zh")}  # language -> folder inside notebooks/
+SLOW = ("13", "09")  # they train models: started first, so that no kernel waits for them at the end
 CELL_SECONDS = 120
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-LANGUAGE_INFO = {
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "name": "python",
-    "pygments_lexer": "ipython3",
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
 }
 
 
-def read(source: Path) -> NotebookNode:
-    """Return the notebook in `source`, with Colab's first cell before its own code.
+# --- one notebook ---------------------------------------------------------------------------------
 
-    Raises ValueError for a prose cell without a known language.
+
+def sources(names: Sequence[str] = ()) -> list[Path]:
+    """Return the sources that `names` name, such as 1, 01 or 01_query_meets_keys; without names, all.
+
+    Raises ValueError for a name that no source has.
     """
+    found = sorted((NOTEBOOKS / "source").glob("[0-9][0-9]_*.md"))
+    known = {name: s for s in found for name in (s.stem, s.stem[:2], str(int(s.stem[:2])))}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no notebook {name!r}; there are {', '.join(s.stem for s in found)}")
+    return sorted({known[name] for name in names}) if names else found
+
+
+def read(source: Path) -> NotebookNode:
+    """Return the notebook in `source`, not executed: with Colab's first cell, and links to its neighbours."""
     notebook = jupytext.read(source, fmt="md:myst")
-    first = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"), 0)
+    first = next(i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code")
     notebook.cells.insert(first, nbformat.v4.new_code_cell(colab.first_cell(REPOSITORY)))
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and cell.metadata.get("lang") not in EDITIONS:
-            raise ValueError(
-                f'{source.name}: every prose cell starts with +++ {{"lang": "en"}} (or another of '
-                f"{sorted(EDITIONS)}), got {dict(cell.metadata)} at {cell.source[:60]!r}"
-            )
+    if shown := links(source):
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(shown))
+        notebook.cells.append(nbformat.v4.new_markdown_cell(shown))
+    for index, (last, cell) in enumerate(pairwise([None, *notebook.cells]), start=1):
+        cell.id = f"cell-{index}"
+        cell.metadata = {"jupyter": {"outputs_hidden": True}} if reveals(last, cell) else {}
+    notebook.metadata = METADATA
     return notebook
 
 
-def languages(notebook: NotebookNode) -> list[str]:
-    """Return the languages that the prose of `notebook` is written in."""
-    return sorted({cell.metadata.lang for cell in notebook.cells if cell.cell_type == "markdown"})
+def links(source: Path) -> str:
+    """Return the links to the notebooks before and after, and to Colab once its address is known."""
+    everything = sorted(source.parent.glob("[0-9][0-9]_*.md"))
+    here = everything.index(source)
+    before = [f"[← {title(s)}]({s.stem}.ipynb)" for s in everything[:here][-1:]]
+    after = [f"[{title(s)} →]({s.stem}.ipynb)" for s in everything[here + 1 :][:1]]
+    badge = colab.badge(REPOSITORY, f"notebooks/{source.stem}.ipynb")
+    return " · ".join(filter(None, [*before, *after, badge]))
 
 
-def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """Run all code cells in a fresh kernel in `folder`; raise if one fails or writes to stderr."""
-    client = NotebookClient(
-        notebook,
-        timeout=CELL_SECONDS,
-        store_widget_state=False,
-        record_timing=False,
-        extra_arguments=["--log-level=ERROR"],  # the kernel's own notes are no news to a reader
-        resources={"metadata": {"path": str(folder)}},
-    )
-    executed = client.execute()
-    for cell in executed.cells:
-        for output in cell.get("outputs", []):
-            if output.get("name") == "stderr":
-                raise RuntimeError(f"a cell wrote to stderr: {output['text']}\n{cell.source}")
-            output.get("data", {}).pop(WIDGET_VIEW, None)  # the static picture and the text stay
-    return executed
-
-
-def edition(notebook: NotebookNode, lang: str, links: str) -> NotebookNode:
-    """Return the `lang` edition of an executed notebook, with `links` below its title and at its end."""
-    cells = [deepcopy(c) for c in notebook.cells if c.metadata.get("lang", lang) == lang]
-    if links:
-        cells.insert(1, nbformat.v4.new_markdown_cell(links))
-        cells.append(nbformat.v4.new_markdown_cell(links))
-    for index, (last, cell) in enumerate(pairwise([None, *cells]), start=1):
-        cell.id = f"cell-{index}"
-        cell.metadata = {"jupyter": {"outputs_hidden": True}} if reveals(last, cell) else {}
-    result = nbformat.v4.new_notebook(cells=cells)
-    result.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": LANGUAGE_INFO,
-    }
-    nbformat.validate(result)
-    return result
+def title(source: Path) -> str:
+    """Return the first heading of `source`."""
+    match = re.search(r"^# (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
+    if match is None:
+        raise ValueError(f"{source.name}: no heading that starts with '# '")
+    return match[1]
 
 
 def reveals(last: NotebookNode | None, cell: NotebookNode) -> bool:
@@ -110,137 +109,134 @@ def reveals(last: NotebookNode | None, cell: NotebookNode) -> bool:
     return asked and cell.cell_type == "code" and "predict(" not in cell.source
 
 
-def title(source: Path, lang: str) -> str:
-    """Return the first heading of `source` in `lang`."""
-    prose = (c.source for c in read(source).cells if c.metadata.get("lang") == lang)
-    match = next(filter(None, (re.search(r"^# (.+)$", text, re.MULTILINE) for text in prose)), None)
-    if match is None:
-        raise ValueError(f"{source.name}: no heading that starts with '# ' in {lang}")
-    return match[1]
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the code cells of `notebook`."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def link(source: Path | None, lang: str, arrow: str) -> str:
-    """Return a link to the edition of `source` in `lang`, or "" where there is none."""
-    if source is None or lang not in languages(read(source)):
-        return ""
-    text = title(source, lang)
-    return f"[{f'← {text}' if arrow == '←' else f'{text} →'}]({source.stem}.ipynb)"
+def written(source: Path, outputs: Iterable[Sequence[NotebookNode]]) -> str:
+    """Return the notebook of `source`, as text, with the `outputs` of its code cells.
 
-
-def links(source: Path, sources: list[Path], lang: str) -> str:
-    """Return the links to the previous and the next notebook, and to Colab once its address is known."""
-    here = sources.index(source)
-    before = sources[here - 1] if here else None
-    after = sources[here + 1] if here + 1 < len(sources) else None
-    badge = colab.badge(REPOSITORY, str(Path("notebooks", EDITIONS[lang], f"{source.stem}.ipynb").as_posix()))
-    return " · ".join(filter(None, (link(before, lang, "←"), link(after, lang, "→"), badge)))
-
-
-def build(source: Path, sources: list[Path], target: Path) -> list[Path]:
-    """Execute `source` and write its editions below `target`; return the files written."""
-    notebook = read(source)
-    executed = execute(deepcopy(notebook), ROOT / "notebooks")
-    written = []
-    for lang in languages(notebook):
-        path = target / EDITIONS[lang] / f"{source.stem}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        result = edition(executed, lang, links(source, sources, lang))
-        path.write_text(nbformat.writes(result) + "\n", encoding="utf-8", newline="\n")
-        written.append(path)
-    return written
-
-
-def build_all(chosen: Iterable[Path], sources: list[Path], target: Path) -> list[Path]:
-    """Build `chosen` on two kernels at a time, with a progress bar."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # torch's sums depend on the number of threads
-    chosen = list(chosen)
-    fresh = get_context("spawn")  # a fork copies the threads' locks of what is imported here, JAX's for one
-    with ProcessPoolExecutor(max_workers=2, mp_context=fresh) as pool:
-        jobs = [pool.submit(build, source, sources, target) for source in chosen]
-        bar = tqdm(jobs, desc="notebooks", unit="notebook")
-        return [path for job in bar for path in job.result()]
-
-
-def compared(path: Path) -> bytes:
-    """Return the bytes of a file that must be the same after every build.
-
-    These are all, except the pixels of a notebook's pictures that are marked `trained`: what a model
-    learns in the same steps differs in the last digits from one processor to another.
+    A widget's view goes; its static picture and its words stay. Raises RuntimeError for text on stderr.
     """
-    if path.suffix != ".ipynb":
-        return path.read_bytes()
-    notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    trained = [o for o in outputs if o.get("metadata", {}).get("image/png", {}).get("trained")]
-    for output in trained:
-        del output["data"]["image/png"]
-    return nbformat.writes(notebook).encode() if trained else path.read_bytes()
+    notebook = read(source)
+    cells = enumerate(code_cells(notebook), start=1)
+    for (count, cell), shown in zip(cells, outputs, strict=False):  # --check: there may be fewer
+        cell.execution_count, cell.outputs = count, deepcopy(list(shown))
+        for output in cell.outputs:
+            if output.get("name") == "stderr":
+                raise RuntimeError(f"{source.name}: a cell wrote to stderr: {output.text}\n{cell.source}")
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
 
 
-def differing(built: Iterable[Path], target: Path, committed: Path) -> list[str]:
-    """Return the files of `target` that are missing from `committed` or differ from it."""
-    names = [path.relative_to(target) for path in built]
-    return [
-        str(name)
-        for name in names
-        if not (committed / name).is_file() or compared(committed / name) != compared(target / name)
-    ]
+def build_one(source: Path, path: Path, bar: "tqdm[Any]") -> None:
+    """Run the notebook of `source` in a fresh kernel and write it to `path`; `bar` counts the cells.
+
+    Raises RuntimeError when a cell fails, takes too long or writes to stderr.
+    """
+    notebook = read(source)
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_SECONDS,
+        store_widget_state=False,
+        record_timing=False,
+        extra_arguments=["--log-level=ERROR"],  # the kernel's own notes are no news to a reader
+        resources={"metadata": {"path": str(NOTEBOOKS)}},
+        on_cell_start=lambda **_: bar.set_postfix_str(source.stem, refresh=False),
+        on_cell_executed=lambda **_: bar.update(),
+    )
+    try:
+        asyncio.run(client.async_execute())  # unlike `execute`, this closes its event loop
+    except CellControlSignal as error:
+        raise RuntimeError(f"{source.name}: {error}") from None
+    text = written(source, (cell.outputs for cell in code_cells(notebook)))
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def left_over(built: Iterable[Path], target: Path, committed: Path, pattern: str) -> list[str]:
-    """Return the files of `committed` that match `pattern` and that no build writes any more."""
-    names = {path.relative_to(target) for path in built}
-    there = {path.relative_to(committed) for path in committed.rglob(pattern)}
-    hidden = (name for name in there if any(part.startswith(".") for part in name.parts))
-    return sorted(str(name) for name in set(there) - names - set(hidden))
+# --- all of them ----------------------------------------------------------------------------------
 
 
-def select(names: list[str]) -> list[Path]:
-    """Return the sources whose names start with one of `names`; all of them without names."""
-    sources = sorted(SOURCES.glob("[0-9]*.md"))
-    for name in names:
-        if not any(source.name.startswith(name) for source in sources):
-            known = ", ".join(source.stem for source in sources)
-            raise ValueError(f"no notebook source starts with {name!r}; there are {known}")
-    return [s for s in sources if not names or s.name.startswith(tuple(names))]
+def build(chosen: Sequence[Path], target: Path) -> None:
+    """Write the notebooks of `chosen` into the folder `target`, two kernels at a time."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # the kernels inherit it: sums depend on the number of threads
+    n_cells = sum(len(code_cells(read(source))) for source in chosen)
+    bar = tqdm(total=n_cells, desc="building", unit="cell", mininterval=0.5)
+    with bar, ThreadPoolExecutor(max_workers=2) as pool:
+        ordered = sorted(chosen, key=lambda source: source.stem[:2] not in SLOW)
+        jobs = [pool.submit(build_one, s, target / f"{s.stem}.ipynb", bar) for s in ordered]
+        for job in jobs:
+            job.result()
 
 
-def figures(target: Path) -> list[Path]:
-    """Draw all figures into `target`; return the files written."""
-    target.mkdir(parents=True, exist_ok=True)
-    write_figures(target)
-    return sorted(target.iterdir())
+def rebuild_when_saved(chosen: Sequence[Path], target: Path, changes: Iterable[Iterable[FileChange]]) -> None:
+    """Build what each of `changes` concerns; a cell that fails is told, and the next change awaited."""
+    for change in changes:
+        saved = [Path(path) for _, path in change]
+        everything = any(path.is_relative_to(PACKAGE) for path in saved)
+        try:
+            build([source for source in chosen if everything or source in saved], target)
+        except RuntimeError as error:
+            print(error)
 
 
-def check(names: list[str]) -> list[str]:
-    """Build in a scratch folder; return the committed files that a fresh build would change."""
+def check(chosen: Sequence[Path], everything: bool) -> list[Path]:
+    """Return the stored notebooks of `chosen` that a build would write otherwise.
+
+    With `everything` the figures too, and the notebooks and figures that no build writes any more.
+    """
+    wanted = {}
+    for source in chosen:
+        path = NOTEBOOKS / f"{source.stem}.ipynb"
+        wanted[path] = written(source, outputs(path) if path.is_file() else []).encode()
+    if everything:
+        wanted |= drawn()
+    there = {*NOTEBOOKS.glob("*.ipynb"), *FIGURES.iterdir()} if everything else set(wanted)
+    found = {path: path.read_bytes() for path in there if path.is_file()}
+    return sorted(path for path in {*wanted, *found} if wanted.get(path) != found.get(path))
+
+
+def outputs(path: Path) -> list[list[NotebookNode]]:
+    """Return the outputs of each code cell that are stored in the notebook `path`."""
+    return [cell.outputs for cell in code_cells(nbformat.read(path, as_version=4))]
+
+
+def drawn() -> dict[Path, bytes]:
+    """Return what belongs into each file of figures/."""
     with tempfile.TemporaryDirectory() as scratch:
-        notebooks, pictures = Path(scratch, "notebooks"), Path(scratch, "figures")
-        built = build_all(select(names), select([]), notebooks)
-        stale = differing(built, notebooks, ROOT / "notebooks")
-        if not names:
-            drawn = figures(pictures)
-            stale += differing(drawn, pictures, ROOT / "figures")
-            stale += left_over(built, notebooks, ROOT / "notebooks", "*.ipynb")
-            stale += left_over(drawn, pictures, ROOT / "figures", "*.svg")
-        return stale
+        write_figures(Path(scratch))
+        return {FIGURES / path.name: path.read_bytes() for path in Path(scratch).iterdir()}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", help="notebook numbers, such as 01 03 (default: all)")
-    parser.add_argument("--figures", action="store_true", help="draw the figures alone")
-    parser.add_argument("--check", action="store_true", help="compare with what is committed")
+    parser.add_argument("names", nargs="*", help="numbers or names of notebooks, such as 3 (default: all)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--figures", action="store_true", help="draw the figures alone")
+    way.add_argument("--watch", action="store_true", help="build whenever a source or the package is saved")
+    way.add_argument("--check", action="store_true", help="compare with what is stored, byte for byte")
     options = parser.parse_args(arguments)
-    if options.check:
-        stale = check(options.names)
-        print("\n".join(f"differs from a fresh build: {name}" for name in stale) or "up to date")
-        return 1 if stale else 0
-    if not options.names or options.figures:
-        print(f"{len(figures(ROOT / 'figures'))} files in figures/")
-    if not options.figures:
-        for path in build_all(select(options.names), select([]), ROOT / "notebooks"):
-            print(path.relative_to(ROOT))
+    try:
+        chosen = sources(options.names)
+        if options.check:
+            stale = check(chosen, everything=not options.names)
+            print("\n".join(f"not as built: {path.relative_to(ROOT)}" for path in stale) or "up to date")
+            return 1 if stale else 0
+        if options.watch:
+            print(f"waiting for a change of {', '.join(s.stem for s in chosen)}; Ctrl+C ends this")
+            saves = watch(NOTEBOOKS / "source", PACKAGE, raise_interrupt=False)
+            rebuild_when_saved(chosen, NOTEBOOKS, saves)
+            return 0
+        if options.figures or not options.names:
+            write_figures(FIGURES)
+        if not options.figures:
+            build(chosen, NOTEBOOKS)
+    except (ValueError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_core.minilm import SENTENCES, MiniLM, RealHeads
+from attention_core.minilm import SENTENCES, Heads, MiniLM
 
 FOLDER = Path(__file__).resolve().parent.parent / "attention_core" / "minilm"
 
 
-def write(path: Path, heads: RealHeads) -> None:
+def write(path: Path, heads: Heads) -> None:
     """Store heads as float32."""
     q, k, v = (part.astype(np.float32) for part in (heads.q, heads.k, heads.v))
     np.savez_compressed(path, tokens=np.array(heads.tokens), q=q, k=k, v=v)

@@ -2,10 +2,10 @@
 
 Each function draws on `ax` the arrays it is given, with tokens as labels, computes nothing
 beyond layout and returns the picture's alt text, made from the same numbers. `draw` makes the
-figure, `save_svg` and `png` store it.
+figure, `save_svg` and `png` store it. The palette and the widths of labels serve other pictures too.
 """
 
-from attention_core.figures._drawing import (
+from attention_core.figures._style import (
     NEGATIVE,
     NEUTRAL,
     OUTPUT,
@@ -23,85 +23,37 @@ from attention_core.figures._drawing import (
     shown,
     words_below,
 )
-from attention_core.figures.blocks import transformer_block
-from attention_core.figures.charts import (
-    dot_product_angle,
-    hull,
+from attention_core.figures.architecture import multi_head_block, multi_head_sketch, transformer_block
+from attention_core.figures.bars import score_bars, temperature_bars, waterfall, weight_bars
+from attention_core.figures.clocks import position_clocks, rotary_pairs
+from attention_core.figures.curves import (
+    growth_lines,
+    kernel_regression,
+    learning_curves,
     saturation,
     softmax_curve,
     variance_lines,
-    vectors_plane,
 )
-from attention_core.figures.curves import growth_lines, kernel_regression, learning_curves
-from attention_core.figures.diagrams import (
-    attention_flow,
-    bahdanau,
-    matrix_vector,
-    multi_head_block,
-    multi_head_sketch,
-    qkv_pipeline,
-)
+from attention_core.figures.diagrams import attention_flow, bahdanau, matrix_vector, qkv_pipeline
 from attention_core.figures.graphs import attention_graph
-from attention_core.figures.maps_and_bars import (
+from attention_core.figures.heatmaps import (
     alignment_map,
     embedding_heatmap,
     head_maps,
     mask_map,
-    score_bars,
     scores_heatmap,
-    temperature_bars,
-    waterfall,
-    weight_bars,
     weights_heatmap,
 )
-from attention_core.figures.positions import position_clocks, rotary_pairs
+from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
 __all__ = [
-    "NEGATIVE",
-    "NEUTRAL",
-    "OUTPUT",
-    "WEIGHTS",
-    "K",
-    "Q",
-    "V",
-    "alignment_map",
-    "attention_flow",
-    "attention_graph",
-    "bahdanau",
-    "bundle",
-    "dot_product_angle",
-    "draw",
-    "em_width",
-    "embedding_heatmap",
-    "fold",
-    "growth_lines",
-    "head_maps",
-    "hull",
-    "kernel_regression",
-    "learning_curves",
-    "mask_map",
-    "matrix_vector",
-    "multi_head_block",
-    "multi_head_sketch",
-    "note",
-    "png",
-    "position_clocks",
-    "qkv_pipeline",
-    "rotary_pairs",
-    "saturation",
-    "save_svg",
-    "score_bars",
-    "score_tiles",
-    "scores_heatmap",
-    "shown",
-    "softmax_curve",
-    "temperature_bars",
-    "transformer_block",
-    "variance_lines",
-    "vectors_plane",
-    "waterfall",
-    "weight_bars",
-    "weights_heatmap",
-    "words_below",
+    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map", "attention_flow",
+    "attention_graph", "bahdanau", "bundle", "dot_product_angle", "draw", "em_width",
+    "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "kernel_regression",
+    "learning_curves", "mask_map", "matrix_vector", "multi_head_block", "multi_head_sketch", "note",
+    "png", "position_clocks", "qkv_pipeline", "rotary_pairs", "saturation", "save_svg",
+    "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
+    "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
+    "weights_heatmap", "words_below",
 ]  # fmt: skip

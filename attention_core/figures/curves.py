@@ -1,19 +1,21 @@
-"""Curves of measured or computed numbers. Use them through `attention_core.figures`."""
+"""Curves of measured or computed numbers."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from attention_core._numbers import numbers, three_digits
-from attention_core.figures._drawing import (
+from attention_core.figures._marks import apart, bar_row, on_white, page, write
+from attention_core.figures._style import (
     BODY,
     INK,
     OUTPUT,
     QUIET,
     SMALL,
+    SYMBOL,
     WEIGHTS,
     Floats,
     K,
@@ -23,11 +25,115 @@ from attention_core.figures._drawing import (
     agree,
     array,
     sized,
+    spread,
     width_of,
 )
-from attention_core.figures._shapes import apart, on_white, write
 
-# --- attention as regression ------------------------------------------------------------------
+
+@sized(3.4, 2.6)
+def softmax_curve(ax: Axes, scores: Any, exponentials: Any, weights: Any, tokens: Labels) -> str:
+    """Draw eˣ with the scores marked on it, and beside it the weights they give."""
+    s, e, w = (
+        array(name, x, tokens=tokens)
+        for name, x in (("scores", scores), ("exponentials", exponentials), ("weights", weights))
+    )
+    agree("exponentials", e, "exp(scores)", np.exp(s))
+    agree("weights", w, "exponentials / their sum", e / e.sum())
+    curve = np.linspace(s.min() - 2.2, s.max() + 0.3, 200)
+    ax.plot(curve, np.exp(curve), color=QUIET, linewidth=1.6)
+    ax.set_xlim(curve[0], curve[-1])
+    ax.set_ylim(0, 1.15 * np.exp(curve[-1]))
+    points = sorted({(score, value) for score, value in zip(s, e, strict=True)})
+    ax.vlines([x for x, _ in points], 0, [y for _, y in points], color=QUIET, linewidth=0.8, linestyle=":")
+    ax.plot(*zip(*points, strict=True), "o", color=WEIGHTS, markeredgecolor=INK, markersize=8, zorder=3)
+    gap = 0.2 * ax.get_ylim()[1] / 2.6
+    heights = apart([y + 0.5 * gap for _, y in points], gap)
+    texts = dict(zip(s, numbers(s), strict=True))
+    said = []
+    for (score, value), y in zip(points, heights, strict=True):
+        here = [token for token, x in zip(tokens, s, strict=True) if x == score]
+        who = here[0] if len(here) == 1 else f"{len(here)} ×"
+        text = f"{who}  exp({texts[score]}) = {numbers([value])[0]}"
+        write(ax, score - 0.05 * np.ptp(curve) / 3.4, y, text, ha="right", va="bottom")
+        said.append(f"exp({texts[score]}) = {numbers([value])[0]} for {', '.join(here)}")
+    ax.locator_params(nbins=5)
+    write(ax, curve[-1], np.exp(curve[-1]) * 1.02, "$e^{x}$", SYMBOL, ha="right", va="bottom", math=True)
+    _weights_beside(ax, w, tokens)
+    return f"The curve of exp, with {'; '.join(said)}. Divided by their sum: {spread(numbers(w), tokens)}."
+
+
+def _weights_beside(ax: Axes, weights: Floats, tokens: Labels) -> None:
+    """Draw weight bars to the right of a chart that is 3.4 by 2.6 inches."""
+    step = 0.56
+    panel = ax.inset_axes((1 + 0.5 / 3.4, 0, step * len(tokens) / 3.4, 1))
+    page(panel)
+    bar_row(panel, 0, 0, weights, tokens, WEIGHTS, step=step, tall=2.2)
+    panel.set_xlim(0, step * len(tokens))
+    panel.set_ylim(0, 2.6)
+
+
+@sized(5.6, 3.2)
+def variance_lines(ax: Axes, d_k: Sequence[int], unscaled: Any, scaled: Any) -> str:
+    """Draw the measured variance of q·k against d_k, and of q·k/√d_k; the lines are the theory."""
+    raw, divided = array("unscaled", unscaled, d_k=len(d_k)), array("scaled", scaled, d_k=len(d_k))
+    if min(raw.min(), divided.min()) <= 0:
+        raise ValueError(f"variances must be positive, got {min(raw.min(), divided.min()):g}")
+    _log_axes(ax, d_k)
+    ax.set_yscale("log")
+    ax.set_ylim(0.4, 2.2 * max(d_k))
+    for y, marks, color, marker, name in (
+        (list(d_k), raw, K, "o", r"$\mathrm{Var}(q\cdot k)=d_k$"),
+        ([1] * len(d_k), divided, Q, "s", r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})=1$"),
+    ):
+        ax.plot(d_k, y, color=color, linewidth=1.2)
+        ax.plot(d_k, marks, marker, color=color, markeredgecolor=INK, markersize=7)
+        ax.annotate(name, (d_k[-1], y[-1]), (14, 0), textcoords="offset points", va="center",
+                    fontsize=SYMBOL, parse_math=True)  # fmt: skip
+        for x, value in zip(d_k, marks, strict=True):
+            _near(ax, x, value, three_digits(value))
+    ticks = [10**i for i in range(len(str(max(d_k))))]
+    ax.set_yticks(ticks, map(str, ticks))
+    ax.yaxis.set_minor_locator(NullLocator())
+    pairs = zip(d_k, map(three_digits, raw), map(three_digits, divided), strict=True)
+    said = [f"{a} and {b} at d_k = {d}" for d, a, b in pairs]
+    return f"Measured variance of q·k and of q·k/√d_k: {', '.join(said)}. The lines are d_k and 1."
+
+
+@sized(5.6, 3.2)
+def saturation(ax: Axes, d_k: Sequence[int], largest_weight: Any, gradient: Any) -> str:
+    """Draw the largest weight and the size of the softmax gradient against d_k."""
+    largest, size = (
+        array("largest_weight", largest_weight, d_k=len(d_k)),
+        array("gradient", gradient, d_k=len(d_k)),
+    )
+    _log_axes(ax, d_k)
+    ax.set_ylim(0, 1.1 * max(1.0, largest.max(), size.max()))
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    names = (r"$\max\,w$", r"$\Vert\partial w/\partial s\Vert$")
+    heights = apart([largest[-1], size[-1]], 0.1)
+    lines = zip((largest, size), (size, largest), (WEIGHTS, QUIET), "os", names, heights, strict=True)
+    for y, others, color, marker, name, height in lines:
+        ax.plot(d_k, y, "-", marker=marker, color=color, markeredgecolor=INK, markersize=7, clip_on=False)
+        ax.annotate(name, (d_k[-1], height), (12, 0), textcoords="offset points", va="center",
+                    fontsize=SYMBOL, parse_math=True, annotation_clip=False)  # fmt: skip
+        for x, value, other in zip(d_k, y, others, strict=True):
+            _near(ax, x, value, f"{value:.2f}", below=0 < other - value < 0.12)
+    said = [f"{a:.2f} and {b:.2f} at d_k = {d}" for d, a, b in zip(d_k, largest, size, strict=True)]
+    return f"Largest weight and gradient size: {', '.join(said)}."
+
+
+def _near(ax: Axes, x: float, y: float, text: str, *, below: bool = False) -> None:
+    """Write `text` above a mark, or below it where another mark is close above."""
+    ax.annotate(text, (x, y), (0, -6 if below else 6), textcoords="offset points", ha="center",
+                va="top" if below else "bottom", fontsize=SMALL)  # fmt: skip
+
+
+def _log_axes(ax: Axes, d_k: Sequence[int]) -> None:
+    ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_locator(FixedLocator(list(d_k)))
+    ax.set_xticks(list(d_k), [str(d) for d in d_k])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("$d_k$", fontsize=SYMBOL, parse_math=True)
 
 
 @sized(5.6, 2.4)
@@ -89,9 +195,6 @@ def _hundredths(values: Floats) -> list[str]:
     return [f"{value:.2f}" for value in values]
 
 
-# --- growth -----------------------------------------------------------------------------------
-
-
 @sized(5.2, 3.0)
 def growth_lines(ax: Axes, sizes: Sequence[int], values: Any, names: Labels, size_name: str) -> str:
     """Draw one line for each name, against sizes, both on scales where doubling is one step."""
@@ -121,9 +224,6 @@ def growth_lines(ax: Axes, sizes: Sequence[int], values: Any, names: Labels, siz
         for name, line in zip(names, x, strict=True)
     ]
     return f"Against {size_name}: {'; '.join(said)}."
-
-
-# --- training ---------------------------------------------------------------------------------
 
 
 @sized(5.2, 3.0)

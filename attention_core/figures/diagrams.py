@@ -1,4 +1,4 @@
-"""Box-and-arrow pictures. Use them through `attention_core.figures`, which has every picture."""
+"""Numbers on their way through attention, as cells and arrows."""
 
 from typing import Any, Literal
 
@@ -6,28 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from attention_core._numbers import counted, dot_product, numbers, vector
-from attention_core.figures._drawing import (
-    BODY,
-    CELL,
-    INK,
-    NEUTRAL,
-    OUTPUT,
-    QUIET,
-    SMALL,
-    SYMBOL,
-    WEIGHTS,
-    Floats,
-    K,
-    Labels,
-    Q,
-    V,
-    agree,
-    array,
-    sized_by_content,
-    text_width,
-    width_of,
-)
-from attention_core.figures._shapes import (
+from attention_core.figures._marks import (
     Box,
     arrow,
     cell_width,
@@ -42,12 +21,30 @@ from attention_core.figures._shapes import (
     weight_shade,
     write,
 )
+from attention_core.figures._style import (
+    BODY,
+    CELL,
+    INK,
+    NEUTRAL,
+    OUTPUT,
+    QUIET,
+    ROLES,
+    SMALL,
+    SYMBOL,
+    WEIGHTS,
+    Floats,
+    K,
+    Labels,
+    Q,
+    V,
+    agree,
+    array,
+    sized_by_content,
+    text_width,
+    width_of,
+)
 
-ROLES = {"q": Q, "k": K, "v": V}
 Role = Literal["q", "k", "v"]
-
-
-# --- vectors ----------------------------------------------------------------------------------
 
 
 @sized_by_content
@@ -129,9 +126,6 @@ def qkv_pipeline(
         for role, w, y in lanes
     ]
     return f"The embedding x({token}) = {vector(x)} goes through three matrices: {'; '.join(said)}."
-
-
-# --- attention --------------------------------------------------------------------------------
 
 
 @sized_by_content
@@ -259,110 +253,3 @@ def _decoder(ax: Axes, s: Floats, context: Box, xs: list[float], e_y: float, wid
     write(ax, new.x, new.y, "$s_t$", SYMBOL, math=True)
     arrow(ax, (old.x, old.top + 0.4), (old.x, new.bottom - 0.05), Q)
     arrow(ax, (context.left - 0.08, context.y), (new.right + 0.06, context.y), INK)
-
-
-# --- several heads ----------------------------------------------------------------------------
-
-
-@sized_by_content
-def multi_head_sketch(ax: Axes, d_model: int, n_heads: int, d_head: int) -> str:
-    """Draw x going to all heads at once, their outputs side by side, and W_O."""
-    agree("n_heads · d_head", n_heads * d_head, "d_model", d_model)
-    page(ax)
-    many = n_heads > 4
-    drawn = [0, 1, n_heads - 1] if many else list(range(n_heads))
-    heights = [-1.2 * place - (0.5 if many and place == 2 else 0) for place in range(len(drawn))]
-    middle, narrow = (heights[0] + heights[-1]) / 2, max(1 / n_heads, 0.12)
-    x = _sheet(ax, 0, middle, 1, f"n × {d_model}")
-    rectangle(ax, x, tint(NEUTRAL, 0.25), QUIET)
-    write(ax, x.x, x.y, "x", BODY)
-    merged = _sheet(ax, 5.05 + narrow, middle, 1, f"n × {d_model}")
-    for place, (head, y) in enumerate(zip(drawn, heights, strict=True)):
-        box = operation(ax, Box(1.9, y - 0.42, 3.55, y + 0.42), "")
-        write(ax, box.x, y + 0.16, f"head {head + 1}", BODY)
-        formula = r"\ \ ".join(f"W_{role}^{{{head + 1}}}" for role in "QKV")
-        write(ax, box.x, y - 0.17, f"${formula}$", SYMBOL, math=True)
-        own = _sheet(ax, 4.0, y, narrow, f"n × {d_head}")
-        left = merged.left + head / n_heads
-        _slice(ax, own, place)
-        _slice(ax, Box(left, merged.bottom, left + 1 / n_heads, merged.top), place)
-        fan = middle + 0.12 * ((len(drawn) - 1) / 2 - place)
-        arrow(ax, (x.right + 0.08, fan), (box.left - 0.08, y))
-        arrow(ax, (box.right + 0.08, y), (own.left - 0.08, y))
-        arrow(ax, (own.right + 0.08, y), (merged.left - 0.08, fan))
-    if many:
-        write(ax, box.x, (heights[1] + heights[2]) / 2, "⋮", SYMBOL)
-    rectangle(ax, merged, "none", INK)
-    left = merged.right + 0.55
-    w_o = operation(ax, Box(left, middle - 0.42, left + 0.75, middle + 0.42), "$W_O$", math=True)
-    output = _sheet(ax, w_o.right + 0.45, middle, 1, f"n × {d_model}")
-    rectangle(ax, output, OUTPUT, INK)
-    write(ax, output.x, output.y, "output", BODY)
-    arrow(ax, (merged.right + 0.08, middle), (w_o.left - 0.08, middle))
-    arrow(ax, (w_o.right + 0.08, middle), (output.left - 0.08, middle))
-    return (
-        f"x (n × {d_model}) goes to {n_heads} heads at once; each has its own W_Q, W_K and W_V and returns "
-        f"n × {d_head}. Side by side they are n × {d_model} again; W_O mixes them into the output."
-    )
-
-
-def _sheet(ax: Axes, left: float, y: float, wide: float, shape: str) -> Box:
-    """Return the room for an array of n rows, its width in proportion, with its shape written below."""
-    box = Box(left, y - 0.4, left + wide, y + 0.4)
-    write(ax, box.x, box.bottom - 0.16, shape, SMALL)
-    return box
-
-
-def _slice(ax: Axes, box: Box, place: int) -> None:
-    """Draw one head's output; its hatching is the same where it appears again."""
-    strength, hatch = ((0.75, None), (0.4, "///"), (0.15, r"\\\\\\"), (0.55, "xxx"))[place]
-    rectangle(ax, box, tint(V, strength), INK, hatch=hatch)
-
-
-@sized_by_content
-def multi_head_block(ax: Axes, d_model: int, n_heads: int, d_head: int) -> str:
-    """Draw the steps of `multi_head` from top to bottom, with the shape after each."""
-    agree("n_heads · d_head", n_heads * d_head, "d_model", d_model)
-    page(ax)
-    step, xs = 0.92, (0.0, 2.0, 4.0)
-    for role, x, n in zip(ROLES, xs, "qkk", strict=True):
-        source = "$x_q$" if role == "q" else "$x_{kv}$"
-        write(ax, x, 0.95 * step, source, SYMBOL, math=True)
-        _down(ax, x, 0.95 * step - 0.18, 0.24, f"(n_{n}, {d_model})")
-        operation(ax, _at(x, 0), f"$W_{role.upper()}$", ROLES[role], math=True)
-        _down(ax, x, -0.24, -step + 0.24, f"(n_{n}, {d_model})")
-        operation(ax, _at(x, -step), "split_heads", ROLES[role])
-        _down(ax, x, -step - 0.24, -2 * step + 0.32, f"({n_heads}, n_{n}, {d_head})")
-    middle, attend = xs[1], Box(xs[0] - 0.75, -2 * step - 0.3, xs[2] + 0.75, -2 * step + 0.3)
-    for back in (2, 1):  # sheets behind the front one: the same step in every head
-        shift = 0.07 * back
-        sheet = Box(attend.left + shift, attend.bottom - shift, attend.right + shift, attend.top - shift)
-        operation(ax, sheet, "")
-    operation(ax, attend, "")
-    write(ax, attend.x, attend.y, r"$\mathrm{softmax}\left(q\,k^{T}/\sqrt{d_k}\right)v$", SYMBOL, math=True)
-    write(ax, attend.right + 0.25, attend.y, f"× {n_heads}", SYMBOL, ha="left")
-    y = attend.bottom - 0.16
-    for name, shape, is_formula in (
-        ("merge_heads", f"({n_heads}, n_q, {d_head})", False),
-        ("$W_O$", f"(n_q, {d_model})", True),
-    ):
-        _down(ax, middle, y, y - 0.44, shape)
-        operation(ax, _at(middle, y - 0.68), name, math=is_formula)
-        y -= step
-    _down(ax, middle, y, y - 0.44, f"(n_q, {d_model})")
-    write(ax, middle, y - 0.58, "output", BODY)
-    return (
-        f"From top to bottom: x_q and x_kv, {d_model} wide, through W_Q, W_K and W_V; split_heads makes "
-        f"{n_heads} heads of {d_head}; each head attends by itself; merge_heads puts {n_heads} × {d_head} = "
-        f"{d_model} back together; W_O gives the output, {d_model} wide."
-    )
-
-
-def _at(x: float, y: float) -> Box:
-    return Box(x - 0.75, y - 0.22, x + 0.75, y + 0.22)
-
-
-def _down(ax: Axes, x: float, start: float, end: float, shape: str) -> None:
-    """Draw an arrow down, with the shape of what flows."""
-    arrow(ax, (x, start), (x, end))
-    write(ax, x + 0.1, (start + end) / 2, shape, SMALL, ha="left")

@@ -8,7 +8,8 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
 from attention_core._numbers import counted
-from attention_core.figures._drawing import (
+from attention_core.figures._marks import page, weight_shade, write
+from attention_core.figures._style import (
     BODY,
     INK,
     Floats,
@@ -19,7 +20,6 @@ from attention_core.figures._drawing import (
     sized_by_content,
     text_width,
 )
-from attention_core.figures._shapes import page, weight_shade, write
 
 LOOP, SPREAD = 0.62, np.radians(32)  # inches that a loop stands out; half the angle between its ends
 

@@ -5,19 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_core.figures._drawing import (
-    BLOCKED,
-    BODY,
-    INK,
-    SMALL,
-    WEIGHTS,
-    K,
-    Labels,
-    Q,
-    array,
-    sized_by_content,
-)
-from attention_core.figures._shapes import (
+from attention_core.figures._marks import (
     Box,
     column_labels,
     on_white,
@@ -26,21 +14,31 @@ from attention_core.figures._shapes import (
     tint,
     write,
 )
+from attention_core.figures._style import (
+    BLOCKED,
+    BODY,
+    INK,
+    SMALL,
+    WEIGHTS,
+    K,
+    Labels,
+    Q,
+    permissions,
+    sized_by_content,
+)
 
 SIDE = 0.3  # inches: the side of one score
 
 
 @sized_by_content
-def score_tiles(ax: Axes, mask: Any, block_q: int, block_k: int, queries: Labels, keys: Labels) -> str:
-    """Draw all scores in tiles of block_q × block_k, numbered as they are computed.
+def score_tiles(ax: Axes, mask: Any, tile_q: int, tile_k: int, queries: Labels, keys: Labels) -> str:
+    """Draw all scores in tiles of tile_q × tile_k, numbered as they are computed.
 
     Hatched scores are blocked; a tile in which all are blocked is left out.
     """
-    if np.asarray(mask).dtype != np.bool_:
-        raise ValueError(f"mask must be boolean, True = may attend, got {np.asarray(mask).dtype}")
-    if min(block_q, block_k) < 1:
-        raise ValueError(f"block_q and block_k must be at least 1, got {block_q} and {block_k}")
-    x = array("mask", mask, queries=queries, keys=keys) > 0
+    if min(tile_q, tile_k) < 1:
+        raise ValueError(f"tile_q and tile_k must be at least 1, got {tile_q} and {tile_k}")
+    x = permissions(mask, queries, keys)
     page(ax)
     for (i, j), allowed in np.ndenumerate(x):
         box = _box(i, j, i + 1, j + 1)
@@ -48,9 +46,9 @@ def score_tiles(ax: Axes, mask: Any, block_q: int, block_k: int, queries: Labels
         rectangle(ax, box, fill, "#FFFFFF" if allowed else BLOCKED, hatch=hatch)
     masked = []  # for each tile that is computed: does it need the mask?
     n_tiles = 0
-    for i in range(0, len(queries), block_q):
-        for j in range(0, len(keys), block_k):
-            tile = x[i : i + block_q, j : j + block_k]
+    for i in range(0, len(queries), tile_q):
+        for j in range(0, len(keys), tile_k):
+            tile = x[i : i + tile_q, j : j + tile_k]
             n_tiles += 1
             if tile.any():
                 masked.append(not tile.all())
@@ -60,7 +58,7 @@ def score_tiles(ax: Axes, mask: Any, block_q: int, block_k: int, queries: Labels
     _labels(ax, queries, keys)
     seen = " ".join(f"{query} sees {_runs(row, keys)}." for query, row in zip(queries, x, strict=True))
     return (
-        f"Scores of {len(queries)} queries and {len(keys)} keys in tiles of {block_q} by {block_k}: "
+        f"Scores of {len(queries)} queries and {len(keys)} keys in tiles of {tile_q} by {tile_k}: "
         f"{len(masked)} of {n_tiles} tiles are computed, row by row, {sum(masked)} of them with a mask; the "
         f"others are left out, because all their scores are blocked. {seen}"
     )

@@ -1,4 +1,4 @@
-"""The live view on streaming attention: one row for each block of keys, with m, l and o."""
+"""The live view on streaming attention: one row for each tile of keys, with m, l and o."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from attention_core.long import Partial, Step, streaming_ledger
 
 
 class LedgerView(View):
-    """One query, six keys, read block after block: what is kept, and when the output is the exact one."""
+    """One query, six keys, read tile after tile: what is kept, and when the output is the exact one."""
 
-    block_k = Input("How many keys are read at a time.")
+    tile_k = Input("How many keys are read at a time.")
     blocked = Input("How many of the first keys the mask blocks.")
     scores = Input("The scores, (6,).")
     VALUES = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]])  # (n_k, d_v)
@@ -31,16 +31,16 @@ class LedgerView(View):
         wide: dict[str, Any] = {"label": "70px", "width": "220px"}
         self._keys = [f"k{j}" for j in range(n)]
         controls = {
-            "block_k": Slider("block_k", 2, 1, n, 1, whole=True, **wide),
+            "tile_k": Slider("tile_k", 2, 1, n, 1, whole=True, **wide),
             "blocked": Slider("blocked", 0, 0, n, 1, whole=True, **wide),
             "scores": Sliders([f"score {j}" for j in range(n)], -10.0, 10.0, 0.1, **wide),
         }
-        hills = {"block_k": 2, "blocked": 0, "scores": [1.0, 3.0, 2.0, 5.0, 0.0, 4.0]}
+        hills = {"tile_k": 2, "blocked": 0, "scores": [1.0, 3.0, 2.0, 5.0, 0.0, 4.0]}
         examples = {
-            "blocks of 2": hills,
-            "one key at a time": {**hills, "block_k": 1},
-            "all keys at once": {**hills, "block_k": n},
-            "the first block is blocked": {**hills, "blocked": 2},
+            "tiles of 2": hills,
+            "one key at a time": {**hills, "tile_k": 1},
+            "all keys at once": {**hills, "tile_k": n},
+            "the first tile is blocked": {**hills, "blocked": 2},
             "the largest score comes last": {**hills, "scores": [0.0, 1.0, 2.0, 3.0, 4.0, 10.0]},
             "nothing is allowed": {**hills, "blocked": n},
         }
@@ -48,12 +48,12 @@ class LedgerView(View):
 
     @property
     def output(self) -> float:
-        """The output after the last block."""
+        """The output after the last tile."""
         return float(self.ledger[-1].merged.output[0, 0])
 
     def _arrange(self, picture: HTML) -> list[Any]:
         c = self.controls
-        rows = [c["block_k"].widget, c["blocked"].widget, *c["scores"].widgets]
+        rows = [c["tile_k"].widget, c["blocked"].widget, *c["scores"].widgets]
         return [HBox([VBox(rows, layout=SIDE), picture])]
 
     def _draw(self) -> Drawing:
@@ -61,8 +61,8 @@ class LedgerView(View):
         q, k = np.ones((1, 1)), self.scores[:, None]
         mask = np.arange(len(k))[None, :] >= self.blocked  # (1, n_k)
         self.steps = attend(q, k, self.VALUES, mask=mask, scale=1.0)
-        blocks = streaming_ledger(q, k, self.VALUES, mask=mask, scale=1.0, block_k=int(self.block_k))
-        self.ledger = list(blocks)
+        tiles = streaming_ledger(q, k, self.VALUES, mask=mask, scale=1.0, tile_k=int(self.tile_k))
+        self.ledger = list(tiles)
         return ledger(self.ledger, float(self.steps.output[0, 0]), len(k))
 
     def _figure(self) -> tuple[Any, ...]:
@@ -70,19 +70,19 @@ class LedgerView(View):
 
 
 def ledger(steps: Sequence[Step], exact: float, most: int) -> Drawing:
-    """Draw a row for each block: m, l, o of the block, and merged; room for `most` rows."""
+    """Draw a row for each tile: m, l, o of the tile, and merged; room for `most` rows."""
     wide, high, top, left = 62, 30, 56, 52
     names = ("m", "l", "o")
     x_merged, x_output = left + 3 * wide + 16, left + 6 * wide + 32
-    parts = [text(left + 1.5 * wide, 12, "this block", bold=True)]
-    parts += [text(x_merged + 1.5 * wide, 12, "all blocks so far", bold=True)]
+    parts = [text(left + 1.5 * wide, 12, "this tile", bold=True)]
+    parts += [text(x_merged + 1.5 * wide, 12, "all tiles so far", bold=True)]
     for j, name in enumerate(names):
         parts += [text(x + (j + 0.5) * wide, 38, name) for x in (left, x_merged)]
     parts += [text(x_output + wide / 2, 38, "o / l"), text(left - 26, 38, "keys")]
     for i, step in enumerate(steps):
         y, last = top + i * high, i == len(steps) - 1
         parts.append(text(left - 26, y + high / 2, _keys(step)))
-        for x, kept in ((left, step.block), (x_merged, step.merged)):
+        for x, kept in ((left, step.tile), (x_merged, step.merged)):
             parts += [
                 cell(x + j * wide, y, wide, high, number(value), NEUTRAL, 0.0)
                 for j, value in enumerate(_numbers(kept))
@@ -99,12 +99,12 @@ def ledger(steps: Sequence[Step], exact: float, most: int) -> Drawing:
         for step in steps
         for m, l, o in [_numbers(step.merged)]  # noqa: E741
     )
-    words = f"After each block, {said}. o / l = {number(float(steps[-1].merged.output[0, 0]))}."
+    words = f"After each tile, {said}. o / l = {number(float(steps[-1].merged.output[0, 0]))}."
     return drawing(530, y + 30, f"{words} attend gives {number(exact)}.", *parts)
 
 
 def _keys(step: Step) -> str:
-    """Say which keys a block holds: 2, or 2-3."""
+    """Say which keys a tile holds: 2, or 2-3."""
     return str(step.start) if step.stop == step.start + 1 else f"{step.start}–{step.stop - 1}"
 
 

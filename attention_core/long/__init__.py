@@ -1,7 +1,7 @@
 """Long sequences: exact attention in little memory, and three ways to compute less than attention.
 
 The same conventions as in `attention`: any array library, boolean masks, True = may attend, and a
-query that may attend to nothing gives 0. The loops write block after block into an array of their
+query that may attend to nothing gives 0. The loops write tile after tile into an array of their
 own, so the library's arrays must be writable: numpy, torch and most others, but not JAX.
 """
 

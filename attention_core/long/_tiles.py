@@ -1,4 +1,4 @@
-"""What every loop over blocks needs."""
+"""What every loop over tiles needs."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -12,7 +12,7 @@ from attention_core._checks import Array
 ALL = slice(None)
 
 
-def tile(mask: Array | None, rows: slice = ALL, keys: slice = ALL) -> Array | None:
+def cut(mask: Array | None, rows: slice = ALL, keys: slice = ALL) -> Array | None:
     """Cut a tile out of a mask; an axis of size 1 serves every tile and stays."""
     if mask is None:
         return None

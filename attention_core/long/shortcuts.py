@@ -8,7 +8,7 @@ from array_api_compat import device
 from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import _shielded, at_least_float32, attend, causal_mask
-from attention_core.long._tiles import empty_output, tile
+from attention_core.long._tiles import cut, empty_output
 
 
 def window_mask(
@@ -54,14 +54,14 @@ def sliding_window_attention(
     mask: Array | None = None,
     causal: bool = False,
     scale: float | None = None,
-    block: int = 128,
+    tile: int = 128,
 ) -> Array:
     """Let every query attend to its neighbours alone: time O(n · window) in place of O(n²).
 
-    Formula: `attend` with `window_mask(n_q, n_k, window=window, causal=causal)`, where each block of
+    Formula: `attend` with `window_mask(n_q, n_k, window=window, causal=causal)`, where each tile of
     queries meets only the keys that one of them may see. With window >= n it is attention itself.
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
-    Memory: the scores of one block, block × (block + 2 · window) numbers for each leading index.
+    Memory: the scores of one tile, tile × (tile + 2 · window) numbers for each leading index.
 
     Source: Beltagy, Peters & Cohan (2020), section 3.1; Child et al. (2019), section 4.3.
 
@@ -76,12 +76,12 @@ def sliding_window_attention(
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
     _checks.positive_int("window", window)
-    _checks.positive_int("block", block)
+    _checks.positive_int("tile", tile)
     n_q, n_k = q.shape[-2], k.shape[-2]
     ahead = 0 if causal else window - 1
     output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    for start in range(0, n_q, block):
-        rows = slice(start, min(start + block, n_q))
+    for start in range(0, n_q, tile):
+        rows = slice(start, min(start + tile, n_q))
         first, last = (row + n_k - n_q for row in (rows.start, rows.stop - 1))  # keys beside these rows
         keys = slice(max(first - window + 1, 0), min(max(last + ahead, 0), n_k - 1) + 1)
         allowed = window_mask(
@@ -91,9 +91,9 @@ def sliding_window_attention(
             causal=causal,
             offset=first - keys.start,
             like=q,
-        )  # (block, at most block + 2 · window)
+        )  # (tile, at most tile + 2 · window)
         if mask is not None:
-            allowed = allowed & tile(mask, rows, keys)
+            allowed = allowed & cut(mask, rows, keys)
         near = attend(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
         output[..., rows, :] = near.output
     return output
@@ -122,7 +122,7 @@ def linear_attention(
     feature_map: Callable[[Array], Array],
     mask: Array | None = None,
     causal: bool = False,
-    block: int = 128,
+    tile: int = 128,
 ) -> Array:
     """Weigh by products of features, so that keys and values can be summed up before any query.
 
@@ -131,7 +131,7 @@ def linear_attention(
     is φ(q_i) · φ(k_j) in the place of exp(q_i · k_j / √d_k).
     Shapes: as in `attend`; feature_map (..., n, d_k) -> (..., n, d_f), not negative (`elu_plus_one`).
     mask (..., 1, n_k) or (n_k,): a key is hidden from all queries or from none, since all share one sum.
-    Time O(n · d_f · d_v); memory O(d_f · d_v + block²) for each leading index, however long the sequence.
+    Time O(n · d_f · d_v); memory O(d_f · d_v + tile²) for each leading index, however long the sequence.
 
     Raises TypeError and ValueError as `attend` does; ValueError also for a mask that differs between
     queries, or a feature_map that changes more than the last axis.
@@ -147,25 +147,25 @@ def linear_attention(
     """
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("block", block)
+    _checks.positive_int("tile", tile)
     state = _no_sums(q, k, v, mask, feature_map, xp)  # (d_f, d_v + 1)
     n_q, n_k = q.shape[-2], k.shape[-2]
     before = max(n_k - n_q, 0) if causal else n_k  # so many keys come before every query
     blind = max(n_q - n_k, 0) if causal else 0  # so many queries come before every key
-    for start in range(0, before, block):
-        phi_k_t, v_1 = _key_part(k, v, mask, feature_map, slice(start, min(start + block, before)), xp)
+    for start in range(0, before, tile):
+        phi_k_t, v_1 = _key_part(k, v, mask, feature_map, slice(start, min(start + tile, before)), xp)
         state = state + xp.matmul(phi_k_t, v_1)  # (..., d_f, d_v + 1)  Σ φ(k)ᵀ [v, 1]
     output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
     output[..., :blind, :] = 0.0
-    for start in range(blind, n_q, block):
-        rows = slice(start, min(start + block, n_q))
-        phi_q = _wide(feature_map(q[..., rows, :]), xp)  # (..., block, d_f)
-        sums = xp.matmul(phi_q, state)  # (..., block, d_v + 1)
+    for start in range(blind, n_q, tile):
+        rows = slice(start, min(start + tile, n_q))
+        phi_q = _wide(feature_map(q[..., rows, :]), xp)  # (..., tile, d_f)
+        sums = xp.matmul(phi_q, state)  # (..., tile, d_v + 1)
         if causal:  # and the keys beside these queries
             beside = slice(rows.start + n_k - n_q, rows.stop + n_k - n_q)
             phi_k_t, v_1 = _key_part(k, v, mask, feature_map, beside, xp)
-            past = causal_mask(rows.stop - rows.start, like=q)  # (block, block)
-            weights = xp.tril(xp.matmul(phi_q, phi_k_t))  # (..., block, block)  0 where the mask blocks
+            past = causal_mask(rows.stop - rows.start, like=q)  # (tile, tile)
+            weights = xp.tril(xp.matmul(phi_q, phi_k_t))  # (..., tile, tile)  0 where the mask blocks
             sums = sums + _shielded(xp.matmul, weights, v_1, past, xp)
             state = state + xp.matmul(phi_k_t, v_1)
         o, l = sums[..., :-1], sums[..., -1:]  # noqa: E741
@@ -211,7 +211,7 @@ def _key_part(
     ones = xp.ones((*some_v.shape[:-1], 1), dtype=some_v.dtype, device=device(v))
     v_1 = xp.concat([some_v, ones], axis=-1)  # (..., n, d_v + 1)  the column of ones sums the weights
     if mask is not None:
-        seen = xp.matrix_transpose(tile(mask, keys=keys))  # (..., n, 1)
+        seen = xp.matrix_transpose(cut(mask, keys=keys))  # (..., n, 1)
         phi_k, v_1 = xp.where(seen, phi_k, 0.0), xp.where(seen, v_1, 0.0)
     return xp.matrix_transpose(phi_k), v_1
 

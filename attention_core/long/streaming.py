@@ -1,7 +1,7 @@
-"""Exact attention, block after block of keys: the online softmax, and how its parts merge."""
+"""Exact attention, tile after tile of keys: the online softmax, and how its parts merge."""
 
+import functools
 from collections.abc import Iterator
-from functools import partial
 from operator import matmul
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import _shielded, at_least_float32, attention_scores, causal_mask
-from attention_core.long._tiles import each_head, empty_output, tile
+from attention_core.long._tiles import cut, each_head, empty_output
 
 
 class Partial(NamedTuple):
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
     start: int
     stop: int
-    block: Partial
+    tile: Partial
     merged: Partial
 
 
@@ -64,7 +64,7 @@ def partial_attention(
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
     q, k, v = (xp.astype(x, at_least_float32(x.dtype, xp), copy=False) for x in (q, k, v))
-    compare = partial(attention_scores, scale=scale)
+    compare = functools.partial(attention_scores, scale=scale)
     scores = _shielded(compare, q, k, mask, xp)  # (..., n_q, n_k)  q kᵀ / √d_k
     if mask is not None:
         scores = xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
@@ -79,7 +79,7 @@ def merge_partial(a: Partial, b: Partial) -> Partial:
     """Merge what two disjoint groups of keys contribute to the same queries; the order is free.
 
     Formula: m = max(m_a, m_b), l = exp(m_a - m) l_a + exp(m_b - m) l_b, and o likewise.
-    Shapes as in `Partial`; leading axes broadcast. The groups may come from anywhere: blocks of one
+    Shapes as in `Partial`; leading axes broadcast. The groups may come from anywhere: tiles of one
     loop, other processes, other machines.
 
     Raises TypeError for mixed libraries, dtypes or devices; ValueError when a and b are not about the
@@ -112,15 +112,15 @@ def streaming_attention(
     mask: Array | None = None,
     causal: bool = False,
     scale: float | None = None,
-    block_q: int = 512,
-    block_k: int = 1024,
+    tile_q: int = 512,
+    tile_k: int = 1024,
 ) -> Array:
     """Compute the output of `attend` exactly, without ever holding n_q × n_k numbers.
 
-    Formula: for each block of queries, `merge_partial` of `partial_attention` over blocks of keys.
+    Formula: for each tile of queries, `merge_partial` of `partial_attention` over tiles of keys.
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
     `causal` blocks what `causal_mask(n_q, n_k)` blocks; tiles in the future of all their queries are
-    never computed. Memory: a few tiles of block_q × block_k numbers, however long the sequence, since
+    never computed. Memory: a few tiles of tile_q × tile_k numbers, however long the sequence, since
     one head follows the other. With gradients in torch every tile is kept until the backward pass,
     O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
 
@@ -128,21 +128,21 @@ def streaming_attention(
 
     >>> import numpy as np
     >>> q, k, v = np.array([[1.0]]), np.array([[3.0], [5.0]]), np.array([[10.0], [20.0]])
-    >>> streaming_attention(q, k, v, block_k=1).round(4)
+    >>> streaming_attention(q, k, v, tile_k=1).round(4)
     array([[18.808]])
     """
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("block_q", block_q)
-    _checks.positive_int("block_k", block_k)
+    _checks.positive_int("tile_q", tile_q)
+    _checks.positive_int("tile_k", tile_k)
     n_q, n_k = q.shape[-2], k.shape[-2]
     output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    for head, (one_q, one_k, one_v, one_mask) in each_head(output.shape[:-2], q, k, v, tile(mask)):
-        for start in range(0, n_q, block_q):
-            rows = slice(start, min(start + block_q, n_q))
+    for head, (one_q, one_k, one_v, one_mask) in each_head(output.shape[:-2], q, k, v, cut(mask)):
+        for start in range(0, n_q, tile_q):
+            rows = slice(start, min(start + tile_q, n_q))
             offset = start + n_k - n_q if causal else None
-            for step in _steps(one_q[rows, :], one_k, one_v, tile(one_mask, rows), offset, scale, block_k):
-                merged = step.merged  # m, l (block_q, 1), o (block_q, d_v)
+            for step in _steps(one_q[rows, :], one_k, one_v, cut(one_mask, rows), offset, scale, tile_k):
+                merged = step.merged  # m, l (tile_q, 1), o (tile_q, d_v)
             output[(*head, rows, ...)] = xp.astype(merged.output, q.dtype)
     return output
 
@@ -155,15 +155,15 @@ def streaming_ledger(
     mask: Array | None = None,
     causal: bool = False,
     scale: float | None = None,
-    block_k: int = 1024,
+    tile_k: int = 1024,
 ) -> Iterator[Step]:
-    """Yield what `streaming_attention` holds after each block of keys, for all queries at once.
+    """Yield what `streaming_attention` holds after each tile of keys, for all queries at once.
 
     Inputs and errors as in `streaming_attention`; the last step's `merged.output` is its result.
 
     >>> import numpy as np
     >>> q, k = np.array([[1.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> for step in streaming_ledger(q, k, k, block_k=1):
+    >>> for step in streaming_ledger(q, k, k, tile_k=1):
     ...     print(step.start, step.stop, *(x.item() for x in step.merged[:1]), step.merged.output.round(4))
     0 1 1.0 [[1.]]
     1 2 3.0 [[2.7616]]
@@ -171,9 +171,9 @@ def streaming_ledger(
     """
     xp = _checks.namespace(q=q, k=k, v=v)
     _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("block_k", block_k)
+    _checks.positive_int("tile_k", tile_k)
     offset = k.shape[-2] - q.shape[-2] if causal else None
-    return _steps(q, k, v, mask, offset, scale, block_k)
+    return _steps(q, k, v, mask, offset, scale, tile_k)
 
 
 def _steps(
@@ -183,22 +183,22 @@ def _steps(
     mask: Array | None,
     offset: int | None,
     scale: float | None,
-    block_k: int,
+    tile_k: int,
 ) -> Iterator[Step]:
-    """Merge block after block of keys; with an offset, query i sees the keys up to i + offset."""
+    """Merge tile after tile of keys; with an offset, query i sees the keys up to i + offset."""
     n_q, n_k = q.shape[-2], k.shape[-2]
     if offset is not None:
         n_k = min(max(n_q + offset, 1), n_k)  # the keys after these are in the future of all queries
     merged = None
-    for start in range(0, n_k, block_k):
-        keys = slice(start, min(start + block_k, n_k))
-        allowed = tile(mask, keys=keys)  # (..., n_q, block_k)
+    for start in range(0, n_k, tile_k):
+        keys = slice(start, min(start + tile_k, n_k))
+        allowed = cut(mask, keys=keys)  # (..., n_q, tile_k)
         if offset is not None and keys.stop > offset + 1:  # some of them are in the first query's future
             past = causal_mask(n_q, keys.stop - start, offset=offset - start, like=q)
             allowed = past if allowed is None else allowed & past
-        block = partial_attention(q, k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
-        merged = block if merged is None else merge_partial(merged, block)
-        yield Step(start, keys.stop, block, merged)
+        tile = partial_attention(q, k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
+        merged = tile if merged is None else merge_partial(merged, tile)
+        yield Step(start, keys.stop, tile, merged)
 
 
 def _constant(m: Array) -> Array:

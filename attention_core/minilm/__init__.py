@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from attention_core.attention import attend, causal_mask
-from attention_core.heads import merge_heads, split_heads
+from attention_core.attention import causal_mask
+from attention_core.heads import attend_in_heads, split_heads
 
 N_LAYERS, N_HEADS = 6, 12
 EPSILON = 1e-12  # added to the variance in every layer norm
@@ -39,7 +39,7 @@ MISSING = (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class RealHeads(NamedTuple):
+class Heads(NamedTuple):
     """What every head of the model works with, for one sentence of n tokens.
 
     Shapes: q, k and v (n_layers, n_heads, n, d_head) = (6, 12, n, 32). `attend(q, k, v)` then
@@ -52,7 +52,7 @@ class RealHeads(NamedTuple):
     v: Array
 
 
-def heads(name: str) -> RealHeads:
+def heads(name: str) -> Heads:
     """Read the heads of one of the two stored SENTENCES, "tired" or "wide".
 
     Raises ValueError for any other name.
@@ -65,7 +65,7 @@ def heads(name: str) -> RealHeads:
     with (files("attention_core") / "minilm" / f"{name}.npz").open("rb") as file:
         stored = np.load(file)
         q, k, v = (stored[part].astype(np.float64) for part in "qkv")
-        return RealHeads(stored["tokens"].tolist(), q, k, v)
+        return Heads(stored["tokens"].tolist(), q, k, v)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class MiniLM:
         stored = load_file(folder / "model.safetensors")
         return cls({name: x.astype(dtype) for name, x in stored.items()}, tokenizer)
 
-    def run(self, sentence: str, *, causal: bool = False) -> RealHeads:
+    def run(self, sentence: str, *, causal: bool = False) -> Heads:
         """Return what every head works with. With `causal` no token sees those after it.
 
         Raises ValueError for a sentence of more tokens than the model has positions.
@@ -101,11 +101,11 @@ class MiniLM:
         x = self._embed(split.ids)  # (n, d_model)
         found = []
         for layer in range(N_LAYERS):
-            q, k, v = self._project(layer, x)  # (n_heads, n, d_head) each
-            gathered = merge_heads(attend(q, k, v, mask=mask).output)  # (n, d_model)
+            q, k, v = self._project(layer, x)  # (n, d_model) each
+            gathered = attend_in_heads(q, k, v, n_heads=N_HEADS, mask=mask).output  # (n, d_model)
             x = self._mix(layer, x, gathered)  # (n, d_model)
             found.append((q, k, v))
-        return RealHeads(split.tokens, *(np.stack(part) for part in zip(*found, strict=True)))
+        return Heads(split.tokens, *(split_heads(np.stack(x), N_HEADS) for x in zip(*found, strict=True)))
 
     def _embed(self, ids: list[int]) -> Array:
         """Return the sum of three tables' rows: for the token, its position, its text (always the first)."""
@@ -119,8 +119,8 @@ class MiniLM:
 
     def _project(self, layer: int, x: Array) -> tuple[Array, ...]:
         """Return the queries, keys and values of all heads of one layer."""
-        names = [f"encoder.layer.{layer}.attention.self.{part}" for part in ("query", "key", "value")]
-        return tuple(split_heads(self._linear(name, x), N_HEADS) for name in names)  # (n_heads, n, d_head)
+        at = f"encoder.layer.{layer}.attention.self"
+        return tuple(self._linear(f"{at}.{part}", x) for part in ("query", "key", "value"))
 
     def _mix(self, layer: int, x: Array, gathered: Array) -> Array:
         """Add what the heads gathered, then what the feed-forward part makes of it; norm after each."""

@@ -1,8 +1,8 @@
 """The torch modules of the course: the kernels, with parameters that can be trained."""
 
 from attention_core.nn.attention import AdditiveAttention, MultiHeadAttention, uniform_attention
-from attention_core.nn.blocks import AttentionOnly, DecoderBlock, EncoderBlock, FeedForward
-from attention_core.nn.recurrent import EncoderDecoder
+from attention_core.nn.blocks import DecoderBlock, EncoderBlock, FeedForward
+from attention_core.nn.models import AttentionOnly, EncoderDecoder
 
 __all__ = [
     "AdditiveAttention",

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attention_core import _checks
 from attention_core.attention import Attention, attend, weigh
-from attention_core.heads import merge_heads, split_heads
+from attention_core.heads import attend_in_heads
 from attention_core.scoring import additive_scores
 
 
@@ -65,15 +65,12 @@ class MultiHeadAttention(nn.Module):
         """Return every step, head by head, and the output of all heads together."""
         key = query if key is None else key
         value = key if value is None else value
-        xp = _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
+        _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
         _checks.last_axis("d_model", self.d_model, query=query, key=key, value=value)
-        q = split_heads(self.w_q(query), self.n_heads)  # (batch..., n_heads, n_q, d_k)
-        k = split_heads(self.w_k(key), self.n_heads)  # (batch..., n_heads, n_k, d_k)
-        v = split_heads(self.w_v(value), self.n_heads)  # (batch..., n_heads, n_k, d_k)
-        if mask is not None:
-            _checks.heads_mask(mask, q, k, xp)
-        heads = attend(q, k, v, mask=mask, dropout=self.dropout)  # nn.Dropout acts in training alone
-        return heads._replace(output=self.w_o(merge_heads(heads.output)))  # (batch..., n_q, d_model)
+        _fit(query, key, value)
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)  # (batch..., n, d_model)
+        heads = attend_in_heads(q, k, v, n_heads=self.n_heads, mask=mask, dropout=self.dropout)
+        return heads._replace(output=self.w_o(heads.output))  # (batch..., n_q, d_model)
 
     @classmethod
     def from_torch(cls, mha: nn.MultiheadAttention) -> Self:
@@ -98,6 +95,14 @@ class MultiHeadAttention(nn.Module):
         ours.to(mha.in_proj_weight).train(mha.training)
         ours.load_state_dict(_torch_parameters(mha))
         return ours
+
+
+def _fit(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise unless there are as many keys as values, and the leading axes fit."""
+    rows = {"key": key.shape[-2], "value": value.shape[-2]}
+    _checks.equal_sizes("key and value must have the same number of rows n_k", **rows)
+    leading = [x.shape[:-2] for x in (query, key, value)]
+    _checks.broadcast("the leading axes of query, key and value must broadcast", *leading)
 
 
 def _refuse_what_ours_has_not(mha: nn.MultiheadAttention) -> None:
@@ -161,6 +166,10 @@ class AdditiveAttention(nn.Module):
     ) -> Attention:
         """Return every step, from the scores to the output."""
         value = key if value is None else value
+        _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
+        _checks.last_axis("d_q", self.w_q.in_features, query=query)
+        _checks.last_axis("d_k", self.w_k.in_features, key=key)
+        _fit(query, key, value)
         w_q, w_k, w_v = self.w_q.weight.T, self.w_k.weight.T, self.w_v.weight[0]
         scores = additive_scores(query, key, w_q, w_k, w_v)  # (..., n_q, n_k)
         return weigh(scores, value, mask=mask)

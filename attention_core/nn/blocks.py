@@ -1,4 +1,4 @@
-"""Attention in layers: the transformer's blocks, and a model that has nothing but attention."""
+"""The blocks of a Transformer: attention and a feed-forward part, each added to its input."""
 
 import copy
 from typing import Self
@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_core import _checks
-from attention_core.attention import causal_mask
-from attention_core.nn._tokens import check_tokens
 from attention_core.nn.attention import MultiHeadAttention
+
+Layer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 
 
 class FeedForward(nn.Module):
@@ -87,16 +87,10 @@ class EncoderBlock(nn.Module):
         Raises TypeError when `layer` is not a `torch.nn.TransformerEncoderLayer`; ValueError when it
         has norm_first=False or an activation that is not relu.
         """
-        _refuse_what_ours_has_not(layer, nn.TransformerEncoderLayer)
-        attention = MultiHeadAttention.from_torch(layer.self_attn)
-        d_ff = layer.linear1.out_features
-        ours = cls(attention.d_model, attention.n_heads, d_ff, dropout=layer.dropout1.p)
-        ours.attention = attention
-        ours.norm_1 = copy.deepcopy(layer.norm1)
-        ours.norm_2 = copy.deepcopy(layer.norm2)
-        ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
-        ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
-        return ours.train(layer.training)
+        ours = cls(*_sizes(layer, nn.TransformerEncoderLayer), dropout=layer.dropout1.p)
+        ours.attention = MultiHeadAttention.from_torch(layer.self_attn)
+        _copy_the_rest(layer, ours)
+        return ours
 
 
 class DecoderBlock(nn.Module):
@@ -146,74 +140,31 @@ class DecoderBlock(nn.Module):
         Raises TypeError when `layer` is not a `torch.nn.TransformerDecoderLayer`; ValueError when it
         has norm_first=False or an activation that is not relu.
         """
-        _refuse_what_ours_has_not(layer, nn.TransformerDecoderLayer)
-        attention = MultiHeadAttention.from_torch(layer.self_attn)
-        d_ff = layer.linear1.out_features
-        ours = cls(attention.d_model, attention.n_heads, d_ff, dropout=layer.dropout1.p)
-        ours.self_attention = attention
+        ours = cls(*_sizes(layer, nn.TransformerDecoderLayer), dropout=layer.dropout1.p)
+        ours.self_attention = MultiHeadAttention.from_torch(layer.self_attn)
         ours.cross_attention = MultiHeadAttention.from_torch(layer.multihead_attn)
-        ours.norm_1 = copy.deepcopy(layer.norm1)
-        ours.norm_2 = copy.deepcopy(layer.norm2)
-        ours.norm_3 = copy.deepcopy(layer.norm3)
-        ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
-        ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
-        return ours.train(layer.training)
+        _copy_the_rest(layer, ours)
+        return ours
 
 
-class AttentionOnly(nn.Module):
-    """Guess each next token with attention and nothing else: no norm, no feed-forward layer.
-
-    Formula: x = embed(tokens) + positions; in each layer x = x + attention(x), causal;
-    logits = x w_o.
-    Shapes: tokens (batch, n) -> logits (batch, n, n_tokens), and for each layer the weights
-    (batch, n_heads, n, n). Dtype: that of the parameters.
-
-    Raises TypeError for numbers or tokens of the wrong kind; ValueError when a size is below 1,
-    n_heads does not divide d_model, a token is out of range, or n is above n_positions.
-
-    Source: Elhage et al. (2021), A Mathematical Framework for Transformer Circuits, section
-    "Two-Layer Attention-Only Transformers"; here the positions are learned.
-
-    >>> model = AttentionOnly(n_tokens=5, d_model=4, n_heads=2, n_layers=3, n_positions=6)
-    >>> logits, weights = model(torch.tensor([[0, 1, 0, 1]]))
-    >>> logits.shape, len(weights), weights[0].shape
-    (torch.Size([1, 4, 5]), 3, torch.Size([1, 2, 4, 4]))
-    """
-
-    def __init__(self, n_tokens: int, d_model: int, n_heads: int, n_layers: int, n_positions: int) -> None:
-        super().__init__()
-        for name, n in {"n_tokens": n_tokens, "n_layers": n_layers, "n_positions": n_positions}.items():
-            _checks.positive_int(name, n)
-        self.layers = nn.ModuleList(MultiHeadAttention(d_model, n_heads) for _ in range(n_layers))
-        self.embed = nn.Embedding(n_tokens, d_model)
-        self.positions = nn.Embedding(n_positions, d_model)
-        self.w_o = nn.Linear(d_model, n_tokens, bias=False)
-
-    def forward(self, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the logits of the token after each position, and the weights of each layer."""
-        check_tokens("tokens", tokens, self.embed.num_embeddings)
-        n, most = tokens.shape[1], self.positions.num_embeddings
-        if n > most:
-            raise ValueError(f"there must be at most n_positions = {most} tokens in a row, got {n}")
-        mask = causal_mask(n, like=tokens)  # (n, n)
-        x = self.embed(tokens) + self.positions.weight[:n]  # (batch, n, d_model)
-        weights = []
-        for layer in self.layers:
-            heads = layer(x, mask=mask)
-            x = x + heads.output  # (batch, n, d_model)
-            weights.append(heads.weights)  # (batch, n_heads, n, n)
-        return self.w_o(x), weights
-
-
-def _refuse_what_ours_has_not(layer: nn.Module, kind: type[nn.Module]) -> None:
-    """Raise unless `layer` is of this kind, with the norm before each sub-layer, and relu."""
+def _sizes(layer: Layer, kind: type[Layer]) -> tuple[int, int, int]:
+    """Return d_model, n_heads and d_ff; raise unless `layer` is of this kind, norm first, with relu."""
     if not isinstance(layer, kind):
         raise TypeError(f"layer must be a torch.nn.{kind.__name__}, got {type(layer).__name__}")
     if not layer.norm_first:
         raise ValueError("our blocks have the norm before each sub-layer, got a layer with norm_first=False")
-    if layer.activation is not nn.functional.relu and not isinstance(layer.activation, nn.ReLU):
-        raise ValueError(f"our blocks have the activation relu, got a layer with {_name(layer.activation)}")
+    bend = layer.activation
+    if bend is not nn.functional.relu and not isinstance(bend, nn.ReLU):
+        came = getattr(bend, "__name__", type(bend).__name__)
+        raise ValueError(f"our blocks have the activation relu, got a layer with {came}")
+    return layer.self_attn.embed_dim, layer.self_attn.num_heads, layer.linear1.out_features
 
 
-def _name(activation: object) -> str:
-    return getattr(activation, "__name__", type(activation).__name__)
+def _copy_the_rest(layer: Layer, ours: EncoderBlock | DecoderBlock) -> None:
+    """Give `ours` copies of what `layer` has beside its attention, and its training mode."""
+    ours.feed_forward.w_1 = copy.deepcopy(layer.linear1)
+    ours.feed_forward.w_2 = copy.deepcopy(layer.linear2)
+    for theirs, name in (("norm1", "norm_1"), ("norm2", "norm_2"), ("norm3", "norm_3")):
+        if hasattr(ours, name):
+            setattr(ours, name, copy.deepcopy(getattr(layer, theirs)))
+    ours.train(layer.training)

@@ -28,7 +28,7 @@ from attention_core.live import *
 views = [{", ".join(f"{name}View()" for name in VIEWS)}]
 views[6].n_heads = 8  # then every move of the second slider picks another head
 views[7].offset = -5  # and every move of this one allows more keys
-views[9].block_k = 1
+views[9].tile_k = 1
 """
 INTERACT = """
 %matplotlib inline

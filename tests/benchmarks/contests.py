@@ -7,12 +7,12 @@ prints JSON. All rivals of a contest compute the same, on the same inputs: 8 hea
 unless the contest's name says otherwise. A test checks that with small inputs.
 """
 
+import functools
 import json
 import math
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -153,16 +153,18 @@ def contests(largest: int) -> dict[str, Callable[[], Rivals]]:
     """Return every contest with n up to `largest`; 8192 is the whole list."""
     found: dict[str, Callable[[], Rivals]] = {"attention, 3 × 4, one head, float64": worked_example}
     for n in sorted({n for n in (128, 512, 2048) if n < largest} | {largest}):
-        found[f"attention, n = {n}"] = partial(attention, n, with_attend=n < 8192)
+        found[f"attention, n = {n}"] = functools.partial(attention, n, with_attend=n < 8192)
     middle, most = min(512, largest), min(2048, largest)
-    found[f"attention, n = {middle}, float64"] = partial(attention, middle, "float64")
-    found[f"causal window of {WINDOW}, n = {largest}"] = partial(window, largest)
-    found[f"causal window of {WINDOW}, n up to {4 * largest}"] = partial(longer_windows, 4 * largest)
-    found[f"causal linear attention, n = {most}"] = partial(linear, most)
+    found[f"attention, n = {middle}, float64"] = functools.partial(attention, middle, "float64")
+    found[f"causal window of {WINDOW}, n = {largest}"] = functools.partial(window, largest)
+    found[f"causal window of {WINDOW}, n up to {4 * largest}"] = functools.partial(
+        longer_windows, 4 * largest
+    )
+    found[f"causal linear attention, n = {most}"] = functools.partial(linear, most)
     for n in (128, 512, 2048):
         if n <= largest:
-            found[f"module, d_model = {N_HEADS * D_HEAD}, n = {n}"] = partial(modules, n)
-    found[f"matrix product, n = {most}"] = partial(matrix_product, most)
+            found[f"module, d_model = {N_HEADS * D_HEAD}, n = {n}"] = functools.partial(modules, n)
+    found[f"matrix product, n = {most}"] = functools.partial(matrix_product, most)
     return found
 
 

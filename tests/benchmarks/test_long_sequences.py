@@ -1,8 +1,8 @@
 """The contests of `make bench` as tests: rivals compute the same, and the report tells what was missed."""
 
+import functools
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ def test_speed_of(kernel: str, benchmark: BenchmarkFixture) -> None:
 
 def test_medians_give_every_rival_its_turns() -> None:
     calls: list[str] = []
-    rivals: dict[str, Callable[[], Any]] = {name: partial(calls.append, name) for name in "ab"}
+    rivals: dict[str, Callable[[], Any]] = {name: functools.partial(calls.append, name) for name in "ab"}
     found = c.medians(rivals, budget=0.0)
     assert list(found) == ["a", "b"]
     assert min(found.values()) > 0

@@ -27,7 +27,7 @@ def allowed_by(mask: np.ndarray | None, causal: bool, n_q: int, n_k: int) -> np.
 
 
 def some_masks(n_q: int, n_k: int) -> list[np.ndarray | None]:
-    """Nothing masked, masks of every rank, a first block and a whole row without keys, nothing allowed."""
+    """Nothing masked, masks of every rank, a first tile and a whole row without keys, nothing allowed."""
     mask = np.random.default_rng(1).random((2, n_q, n_k)) < 0.6
     late, row = np.ones((n_q, n_k), bool), np.ones((n_q, n_k), bool)
     late[:, : n_k // 2], row[n_q // 2] = False, False
@@ -40,14 +40,14 @@ def streaming_is_attention(kernels: Kernels) -> None:
         for mask in some_masks(n_q, n_k):
             for causal in (False, True):
                 _, output = loop_attend_all(q, k, v, allowed_by(mask, causal, n_q, n_k))
-                for block_q, block_k in [(1, 1), (2, 3), (3, 2), (256, 512)]:
+                for tile_q, tile_k in [(1, 1), (2, 3), (3, 2), (256, 512)]:
                     ours = kernels.streaming_attention(
-                        q, k, v, mask=mask, causal=causal, block_q=block_q, block_k=block_k
+                        q, k, v, mask=mask, causal=causal, tile_q=tile_q, tile_k=tile_k
                     )
                     assert_allclose(ours, output, **CLOSE)
     q, k, v = random((3, 4), (5, 4), (5, 2))
     _, output = loop_attend_all(q, k, v, None, -0.3)
-    assert_allclose(kernels.streaming_attention(q, k, v, scale=-0.3, block_k=2), output, **CLOSE)
+    assert_allclose(kernels.streaming_attention(q, k, v, scale=-0.3, tile_k=2), output, **CLOSE)
 
 
 def a_part_is_its_definition(kernels: Kernels) -> None:
@@ -84,13 +84,13 @@ def huge_scores_stay_finite(kernels: Kernels) -> None:
     for order in (slice(None), slice(None, None, -1)):
         q, k = np.array([[1.0], [-1.0]]), scores[order, None]
         v = np.arange(6.0)[order, None]
-        ours = kernels.streaming_attention(q, k, v, scale=1.0, block_q=1, block_k=1)
+        ours = kernels.streaming_attention(q, k, v, scale=1.0, tile_q=1, tile_k=1)
         assert_allclose(ours, [[2.0], [7 / 3]], rtol=1e-12)
 
 
 def blocked_numbers_change_nothing(kernels: Kernels) -> None:
     q, k, v = random((2, 4, 3), (2, 4, 3), (2, 4, 2))
-    options = {"causal": True, "block_q": 2, "block_k": 3}
+    options = {"causal": True, "tile_q": 2, "tile_k": 3}
     hidden = padding_mask(np.array([3, 3]), 4)
     clean = kernels.streaming_attention(q, k, v, mask=hidden, **options)
     for poison in POISON:
@@ -108,7 +108,7 @@ def blocked_numbers_change_nothing(kernels: Kernels) -> None:
 def the_ledger_adds_up(kernels: Kernels) -> None:
     q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
     for causal in (False, True):
-        steps = list(kernels.streaming_ledger(q, k, v, causal=causal, block_k=2))
+        steps = list(kernels.streaming_ledger(q, k, v, causal=causal, tile_k=2))
         assert [(step.start, step.stop) for step in steps] == [(0, 2), (2, 4), (4, 5)]
         mask = allowed_by(None, causal, 3, 5)
         for step in steps:
@@ -116,7 +116,7 @@ def the_ledger_adds_up(kernels: Kernels) -> None:
             seen = attend(q, k[:, keys], v[:, keys], mask=mask[:, keys]).output
             assert_allclose(step.merged.output, seen, **CLOSE)
             alone = attend(q, k[:, own], v[:, own], mask=mask[:, own]).output
-            assert_allclose(step.block.output, alone, **CLOSE)
+            assert_allclose(step.tile.output, alone, **CLOSE)
 
 
 def gradients_are_those_of_attention(kernels: Kernels) -> None:
@@ -126,7 +126,7 @@ def gradients_are_those_of_attention(kernels: Kernels) -> None:
         return [output, *torch.autograd.grad((output**3).sum(), inputs)]
 
     for mask in (None, torch.tensor(BLOCKED_ROW), torch.zeros(3, 3, dtype=torch.bool)):
-        options = {"mask": mask, "block_q": 2, "block_k": 2}
+        options = {"mask": mask, "tile_q": 2, "tile_k": 2}
         ours = gradients(lambda q, k, v, o=options: kernels.streaming_attention(q, k, v, **o))
         expected = gradients(lambda q, k, v, m=mask: attend(q, k, v, mask=m).output)
         for x, y in zip(ours, expected, strict=True):
@@ -145,10 +145,10 @@ def causal_tiles_of_the_future_are_left_out(kernels: Kernels) -> None:
     known["partial_attention"] = count
     try:
         (x,) = random((8, 2))
-        kernels.streaming_attention(x, x, x, causal=True, block_q=2, block_k=2)
+        kernels.streaming_attention(x, x, x, causal=True, tile_q=2, tile_k=2)
     finally:
         known["partial_attention"] = before
-    assert len(tiles) == 1 + 2 + 3 + 4, "one tile for each block of keys that is not in the future"
+    assert len(tiles) == 1 + 2 + 3 + 4, "one tile for each group of keys that is not in the future"
     assert sum(whole for *_, whole in tiles) == 6, "a tile in the past of all its queries needs no mask"
 
 
@@ -187,12 +187,12 @@ def sliding_is_attention_in_a_window(kernels: Kernels) -> None:
         q, k, v = random((2, n_q, 4), (n_k, 4), (2, n_k, 3))
         for mask in some_masks(n_q, n_k):
             for causal in (False, True):
-                for window, block in [(1, 2), (2, 3), (3, 1), (3, 128)]:
+                for window, tile in [(1, 2), (2, 3), (3, 1), (3, 128)]:
                     near = drawn_window(n_q, n_k, window, causal)
                     allowed = near if mask is None else near & mask
                     _, output = loop_attend_all(q, k, v, allowed, -0.3)
                     ours = kernels.sliding_window_attention(
-                        q, k, v, window=window, mask=mask, causal=causal, scale=-0.3, block=block
+                        q, k, v, window=window, mask=mask, causal=causal, scale=-0.3, tile=tile
                     )
                     assert_allclose(ours, output, **CLOSE)
 
@@ -201,7 +201,7 @@ def a_wide_window_is_attention(kernels: Kernels) -> None:
     q, k, v = random((4, 3), (5, 3), (5, 2))
     for causal in (False, True):
         expected = attend(q, k, v, mask=allowed_by(None, causal, 4, 5)).output
-        ours = kernels.sliding_window_attention(q, k, v, window=5, causal=causal, block=2)
+        ours = kernels.sliding_window_attention(q, k, v, window=5, causal=causal, tile=2)
         assert_allclose(ours, expected, **CLOSE)
 
 
@@ -223,16 +223,16 @@ def linear_is_its_own_square_form(kernels: Kernels) -> None:
         for mask in (None, padding, padding_mask(np.array([1, n_k]), n_k), np.zeros((1, 1), bool)):
             for causal in (False, True):
                 allowed = allowed_by(mask, causal, n_q, n_k)
-                for block in (1, 2, 3, 128):
+                for tile in (1, 2, 3, 128):
                     ours = kernels.linear_attention(
-                        q, k, v, feature_map=kernels.elu_plus_one, mask=mask, causal=causal, block=block
+                        q, k, v, feature_map=kernels.elu_plus_one, mask=mask, causal=causal, tile=tile
                     )
                     assert_allclose(ours, full_linear(q, k, v, allowed), **CLOSE)
 
 
 def linear_hides_what_is_blocked(kernels: Kernels) -> None:
     q, k, v = random((4, 3), (4, 3), (4, 2))
-    options = {"feature_map": kernels.elu_plus_one, "causal": True, "block": 3}
+    options = {"feature_map": kernels.elu_plus_one, "causal": True, "tile": 3}
     clean = kernels.linear_attention(q, k, v, **options)
     bad_k, bad_v = k.copy(), v.copy()
     bad_k[2], bad_v[2] = np.nan, np.nan

@@ -1,5 +1,6 @@
-"""Tests of split_heads, merge_heads and multi_head."""
+"""Tests of the heads: torch's attention, and loops over the heads, are the oracles."""
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +14,30 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core import Attention, attend, causal_mask, heads, merge_heads, multi_head, split_heads
-from tests.kernels import properties_of_heads
-from tests.kernels.properties import random
+from attention_core import (
+    Attention,
+    attend,
+    attend_in_heads,
+    causal_mask,
+    grouped_query,
+    merge_heads,
+    multi_head,
+    split_heads,
+)
+from tests.kernels.specification import loop_attend_all
 from tests.libraries import Library
 
 
-@pytest.mark.parametrize("holds", properties_of_heads.HEADS, ids=lambda check: check.__name__)
-def test_property(holds: Callable[[Any], None]) -> None:
-    with np.errstate(all="raise", under="ignore"):
-        holds(heads)
+def random(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+def random_mask(shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(1).random(shape) < 0.7
+
+
+# -- split and merge -----------------------------------------------------------------------------
 
 
 @given(leading=hnp.array_shapes(min_dims=0, max_dims=3), sizes=st.tuples(*[st.integers(1, 4)] * 3))
@@ -37,10 +52,10 @@ def test_merging_undoes_splitting(
     assert_array_equal(xp64.numpy(merge_heads(split)), xp64.numpy(x))
 
 
-def test_splitting_is_not_the_reshape_that_mixes_positions() -> None:
+def test_each_head_has_its_columns() -> None:
     x = np.arange(8.0).reshape(2, 4)  # position 0 has 0 1 2 3, position 1 has 4 5 6 7
     assert_array_equal(split_heads(x, 2), [[[0, 1], [4, 5]], [[2, 3], [6, 7]]])
-    assert not np.array_equal(split_heads(x, 2), x.reshape(2, 2, 2))
+    assert not np.array_equal(split_heads(x, 2), x.reshape(2, 2, 2))  # the bug that mixes positions
 
 
 def test_splitting_is_a_view() -> None:
@@ -50,35 +65,97 @@ def test_splitting_is_a_view() -> None:
     assert split_heads(tensor, 4).data_ptr() == tensor.data_ptr()
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
-@pytest.mark.parametrize("masked", [False, True])
-def test_shared_keys_are_torchs_grouped_queries(n_kv_heads: int, masked: bool) -> None:
-    arrays = random((2, 3, 8), (2, 5, 8), (8, 8), (8, 2 * n_kv_heads), (8, 2 * n_kv_heads), (8, 8))
-    mask = np.random.default_rng(1).random((2, 4, 3, 5)) < 0.7 if masked else None
-    ours = multi_head(*arrays, n_heads=4, n_kv_heads=n_kv_heads, mask=mask)
-    x_q, x_kv, w_q, w_k, w_v, w_o = (torch.tensor(x) for x in arrays)
-    q = (x_q @ w_q).unflatten(-1, (4, 2)).transpose(1, 2)
-    k, v = ((x_kv @ w).unflatten(-1, (n_kv_heads, 2)).transpose(1, 2) for w in (w_k, w_v))
-    attn_mask = None if mask is None else torch.tensor(mask)
-    theirs = scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, enable_gqa=True)
-    assert_allclose(ours.output, theirs.transpose(1, 2).flatten(2) @ w_o, rtol=1e-9, atol=1e-12)
-    assert ours.scores.shape == ours.masked_scores.shape == ours.weights.shape == (2, 4, 3, 5)
+def test_number_of_heads_may_come_from_numpy() -> None:
+    two: Any = np.int64(2)
+    assert split_heads(np.ones((3, 4)), two).shape == (2, 3, 2)
 
 
-def test_as_many_heads_of_keys_as_of_queries_is_the_default() -> None:
-    x, *w = random((2, 3, 4), *[(4, 4)] * 4)
-    for mask in (None, causal_mask(3)):
-        ours = multi_head(x, x, *w, n_heads=2, n_kv_heads=2, mask=mask)
-        for step, expected in zip(ours, multi_head(x, x, *w, n_heads=2, mask=mask), strict=True):
-            assert_array_equal(step, expected)
+# -- several heads -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [None, 1.0])
+@pytest.mark.parametrize(
+    "shapes",
+    [[(2, 3, 6), (2, 3, 6), *[(6, 6)] * 4], [(2, 3, 5), (2, 4, 7), (5, 6), (7, 6), (7, 9), (9, 2)]],
+    ids=["square", "every size another"],
+)
+def test_several_heads_are_each_head_alone(shapes: list[tuple[int, ...]], scale: float | None) -> None:
+    x_q, x_kv, w_q, w_k, w_v, w_o = random(*shapes)
+    mask = random_mask((2, 3, 3, x_kv.shape[-2]))
+    steps = multi_head(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads=3, mask=mask, scale=scale)
+    output = np.zeros(steps.output.shape)
+    columns = zip(*(np.split(w, 3, axis=1) for w in (w_q, w_k, w_v)), np.split(w_o, 3), strict=True)
+    for h, (q_part, k_part, v_part, o_part) in enumerate(columns):
+        weights, head = loop_attend_all(x_q @ q_part, x_kv @ k_part, x_kv @ v_part, mask[:, h], scale)
+        assert_allclose(steps.weights[:, h], weights, rtol=1e-9, atol=1e-12)
+        output += head @ o_part
+    assert_allclose(steps.output, output, rtol=1e-9, atol=1e-12)
+    assert steps.scores.shape == steps.masked_scores.shape == steps.weights.shape
+
+
+def test_whole_numbers_through_two_heads() -> None:
+    x, eye = np.array([[4.0, 0, 0, 8], [0, 0, 0, 8]]), np.eye(4)
+    steps = multi_head(x, x, eye, eye, eye, 2 * eye, n_heads=2, scale=1.0)
+    assert_array_equal(steps.scores, [[[16, 0], [0, 0]], [[64, 64], [64, 64]]])
+    assert_array_equal(steps.weights[1], [[0.5, 0.5], [0.5, 0.5]])
+    assert_array_equal(steps.output[1], [4, 0, 0, 16])
 
 
 def test_one_head_is_attend() -> None:
-    x, *w = random((2, 3, 4), *[(4, 4)] * 4)
-    ours = multi_head(x, x, *w, n_heads=1, mask=causal_mask(3))
-    alone = attend(x @ w[0], x @ w[1], x @ w[2], mask=causal_mask(3))
+    q, k, v = random(*[(2, 3, 4)] * 3)
+    mask = causal_mask(3)
+    ours, alone = attend_in_heads(q, k, v, n_heads=1, mask=mask), attend(q, k, v, mask=mask)
     assert_allclose(ours.weights[:, 0], alone.weights, rtol=1e-12)
-    assert_allclose(ours.output, alone.output @ w[3], rtol=1e-12)
+    assert_allclose(ours.output, alone.output, rtol=1e-12)
+
+
+MASKS: list[tuple[int, ...] | None]
+MASKS = [None, (3, 5), (5,), (3, 1), (1, 5), (2, 1, 1, 5), (2, 4, 3, 5), (1, 4, 1, 5), (6, 2, 1, 3, 5)]
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("shape", MASKS, ids=str)
+def test_shared_keys_are_torchs_grouped_queries(shape: tuple[int, ...] | None, n_kv_heads: int) -> None:
+    arrays = random((2, 3, 8), (2, 5, 8), (8, 8), (8, 2 * n_kv_heads), (8, 3 * n_kv_heads), (12, 7))
+    mask = None if shape is None else random_mask(shape)
+    ours = grouped_query(*arrays, n_heads=4, n_kv_heads=n_kv_heads, mask=mask)
+    full = np.broadcast_shapes(shape or (), (2, 4, 3, 5))  # torch's own wants every axis
+    w_q, w_k, w_v, w_o = (torch.tensor(w) for w in arrays[2:])
+    x_q, x_kv = (torch.tensor(x).expand(*full[:-4], *x.shape) for x in arrays[:2])
+    q = (x_q @ w_q).unflatten(-1, (4, 2)).transpose(-2, -3)
+    k, v = ((x_kv @ w).unflatten(-1, (n_kv_heads, -1)).transpose(-2, -3) for w in (w_k, w_v))
+    options: Any = {
+        "attn_mask": None if mask is None else torch.tensor(np.broadcast_to(mask, full)),
+        "enable_gqa": True,
+    }
+    output = scaled_dot_product_attention(q, k, v, **options).transpose(-2, -3).flatten(-2) @ w_o
+    one = torch.eye(5, dtype=torch.float64).expand(*k.shape[:-1], 5)  # with these values, outputs are weights
+    weights = scaled_dot_product_attention(q, k, one, **options)
+    assert_allclose(ours.output, output, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours.weights, weights, rtol=1e-9, atol=1e-12)
+    blocked = np.broadcast_to(False if mask is None else ~mask, ours.weights.shape)
+    assert_array_equal(ours.masked_scores, np.where(blocked, -np.inf, ours.scores))
+
+
+def peak_memory(call: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_shared_keys_are_not_repeated_in_memory() -> None:
+    x_q, x_kv, w_q, w_k, w_o = random((1, 64), (4096, 8), (64, 512), (8, 64), (512, 4))
+    shared = 8 * 4096 * 64  # bytes of one head of keys
+    copies = np.tile(w_k, 8)
+    mask = np.ones((1, 4096), dtype=bool)
+    one = peak_memory(
+        lambda: grouped_query(x_q, x_kv, w_q, w_k, w_k, w_o, n_heads=8, n_kv_heads=1, mask=mask)
+    )
+    eight = peak_memory(lambda: multi_head(x_q, x_kv, w_q, copies, copies, w_o, n_heads=8, mask=mask))
+    assert one < 8 * shared < 16 * shared < eight
 
 
 @pytest.mark.parametrize(
@@ -86,40 +163,34 @@ def test_one_head_is_attend() -> None:
 )
 def test_masks_for_all_and_masks_for_each_head(shape: tuple[int, ...]) -> None:
     leading = (5, 4) if len(shape) == 5 else (4,) if len(shape) == 4 else ()
-    x, *w = random((*leading[-1:], 3, 4), *[(4, 4)] * 4)
-    mask = np.random.default_rng(1).random(shape) < 0.7
-    weights = multi_head(x, x, *w, n_heads=2, mask=mask).weights
+    (x,) = random((*leading[-1:], 3, 4))
+    mask = random_mask(shape)
+    weights = attend_in_heads(x, x, x, n_heads=2, mask=mask).weights
     assert weights.shape == (*leading, 2, 3, 3)
-    blocked = np.broadcast_to(~mask, weights.shape)
-    assert np.all((weights == 0) == blocked)
+    assert_array_equal(weights == 0, np.broadcast_to(~mask, weights.shape))
+
+
+# -- libraries, dtypes, gradients ----------------------------------------------------------------
 
 
 def test_every_library_and_dtype_gives_the_same_digits(xp: Library) -> None:
     arrays = [xp.array(x) for x in random((2, 3, 4), (2, 5, 3), (4, 4), (3, 4), (3, 4), (4, 2))]
     shared = [*arrays[:3], *(w[:, :2] for w in arrays[3:5]), arrays[5]]
-    mask = xp.booleans(np.random.default_rng(1).random((3, 5)) < 0.7)
-    for inputs, n_kv_heads in [(arrays, None), (shared, 1)]:
-        steps = multi_head(*inputs, n_heads=2, n_kv_heads=n_kv_heads, mask=mask)
-        exact = [xp.numpy(x).astype(float) for x in inputs]
-        expected = multi_head(*exact, n_heads=2, n_kv_heads=n_kv_heads, mask=xp.numpy(mask))
-        assert_same_digits(steps, expected, arrays[0], 32 * xp.eps, xp)
+    exact, exact_shared = ([xp.numpy(x).astype(float) for x in inputs] for inputs in (arrays, shared))
+    mask = random_mask((3, 5))
+    ours = multi_head(*arrays, n_heads=2, mask=xp.booleans(mask))
+    assert_same_digits(ours, multi_head(*exact, n_heads=2, mask=mask), arrays[0], xp)
+    options = {"n_heads": 2, "n_kv_heads": 1}
+    ours = grouped_query(*shared, **options, mask=xp.booleans(mask))
+    assert_same_digits(ours, grouped_query(*exact_shared, **options, mask=mask), arrays[0], xp)
+    for x, before in zip(arrays, exact, strict=True):
+        assert_array_equal(xp.numpy(x), before)  # inputs stay as they are
 
 
-def assert_same_digits(
-    steps: Attention, expected: Attention, like: Any, tolerance: float, xp: Library
-) -> None:
+def assert_same_digits(steps: Attention, expected: Attention, like: Any, xp: Library) -> None:
     for name, x, y in zip(Attention._fields, steps, expected, strict=True):
         assert (type(x), x.dtype, device(x)) == (type(like), like.dtype, device(like)), name
-        assert_allclose(xp.numpy(x), y, rtol=tolerance, atol=tolerance, err_msg=name)
-
-
-def test_inputs_are_never_changed(xp64: Library) -> None:
-    arrays = [xp64.array(x) for x in random((3, 4), *[(4, 4)] * 4)]
-    before = [xp64.numpy(x) for x in arrays]
-    multi_head(arrays[0], *arrays, n_heads=2)
-    merge_heads(split_heads(arrays[0], 2))
-    for x, y in zip(arrays, before, strict=True):
-        assert_array_equal(xp64.numpy(x), y)
+        assert_allclose(xp.numpy(x), y, rtol=32 * xp.eps, atol=32 * xp.eps, err_msg=name)
 
 
 def test_gradients_are_the_slopes() -> None:
@@ -128,146 +199,116 @@ def test_gradients_are_the_slopes() -> None:
     assert torch.autograd.gradcheck(lambda *a: multi_head(*a, n_heads=2, mask=mask).output, inputs)
     shared = [x.detach()[:, :2].requires_grad_() if i in (3, 4) else x for i, x in enumerate(inputs)]
     assert torch.autograd.gradcheck(
-        lambda *a: multi_head(*a, n_heads=2, n_kv_heads=1, mask=mask).output, shared
+        lambda *a: grouped_query(*a, n_heads=2, n_kv_heads=1, mask=mask).output, shared
     )
 
 
-def test_number_of_heads_may_come_from_numpy() -> None:
-    two: Any = np.int64(2)
-    assert split_heads(np.ones((3, 4)), two).shape == (2, 3, 2)
-
+# -- errors --------------------------------------------------------------------------------------
 
 HALF: Any = 0.5  # Any: wrong on purpose
 X, W = np.ones((3, 4)), np.ones((4, 4))
 B = np.ones((2, 3, 4))
 
-ERRORS = {
+
+def heads(*changes: Any, **options: Any) -> Attention:
+    """Call multi_head with ones that fit, but for the first arguments, given as `changes`."""
+    arguments = [*changes, *(X, X, W, W, W, W)[len(changes) :]]
+    return multi_head(*arguments, **{"n_heads": 2, **options})
+
+
+def shared(*changes: Any, **options: Any) -> Attention:
+    """Call grouped_query in the same way: 4 heads of 1 column each, 2 heads of keys."""
+    arguments = [*changes, *(X, X, W, W[:, :2], W[:, :2], W)[len(changes) :]]
+    return grouped_query(*arguments, **{"n_heads": 4, "n_kv_heads": 2, **options})
+
+
+ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "list": (TypeError, lambda: split_heads([[1.0]], 1), r"x must be an array .*got list"),
-    "integers": (TypeError, lambda: merge_heads(np.ones((2, 3, 4), int)), r"x must be floating .*got int64"),
-    "libraries": (
-        TypeError,
-        lambda: multi_head(X, X, W, W, torch.ones(4, 4), W, n_heads=2),
-        r"one library, got x_q numpy, .*w_v torch",
-    ),
-    "dtypes": (
-        TypeError,
-        lambda: multi_head(X, X, W, W, W, W.astype("f4"), n_heads=2),
-        r"one dtype, got .*w_v float64, w_o float32",
-    ),
+    "integers": (TypeError, lambda: merge_heads(B.astype(int)), r"x must be floating .*got int64"),
     "n_heads float": (TypeError, lambda: split_heads(X, HALF), r"n_heads must be an integer, got float"),
     "n_heads bool": (TypeError, lambda: split_heads(X, True), r"n_heads must be an integer, got bool"),
     "n_heads 0": (ValueError, lambda: split_heads(X, 0), r"n_heads must be at least 1, got 0"),
-    "n_heads 3": (
-        ValueError,
-        lambda: split_heads(X, 3),
-        r"n_heads must divide d_model = 4 \(one of \[1, 2, 4\]\), got 3",
-    ),
-    "split one axis": (
-        ValueError,
-        lambda: split_heads(X[0], 2),
-        r"shape \(\.\.\., n, d_model\), got shape \(4,\)",
-    ),
-    "merge two axes": (
+    "n_heads 3": (ValueError, lambda: split_heads(X, 3), r"divide d_model = 4 \(one of \[1, 2, 4\]\), got 3"),
+    "split 1 axis": (ValueError, lambda: split_heads(X[0], 2), r"\(\.\.\., n, d_model\), got shape \(4,\)"),
+    "merge 2 axes": (
         ValueError,
         lambda: merge_heads(X),
-        r"shape \(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
+        r"\(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
     ),
     "empty": (ValueError, lambda: merge_heads(B[:0]), r"no empty axis, got shape \(0, 3, 4\)"),
+    "q and k": (ValueError, lambda: attend_in_heads(X, X[:, :2], X, n_heads=2), r"d_model.*q 4, k 2"),
+    "libraries": (TypeError, lambda: heads(X, X, W, W, torch.ones(4, 4)), r"x_q numpy, .*w_v torch"),
+    "dtypes": (TypeError, lambda: heads(X, X, W, W, W, W.astype("f4")), r".*w_v float64, w_o float32"),
     "x_q axes": (
         ValueError,
-        lambda: multi_head(X[0], X, W, W, W, W, n_heads=2),
+        lambda: heads(X[0]),
         r"x_q must have shape \(\.\.\., n_q, d_in\), got shape \(4,\)",
     ),
-    "x_kv empty": (
+    "x_kv empty": (ValueError, lambda: heads(X, X[:0]), r"x_kv must have no empty axis, got shape \(0, 4\)"),
+    "w_q axes": (ValueError, lambda: heads(X, X, B), r"w_q must have 2 axes .*\(2, 3, 4\)"),
+    "w_q": (ValueError, lambda: heads(X, X, W[:3]), r"w_q needs .*got x_q 4, w_q 3"),
+    "w_k": (ValueError, lambda: heads(X, X, W, W[:3]), r"w_k needs .*got x_kv 4, w_k 3"),
+    "w_v": (ValueError, lambda: heads(X, X, W, W, W[:3]), r"w_v needs .*got x_kv 4, w_v 3"),
+    "w_o": (ValueError, lambda: heads(X, X, W, W, W, W[:3]), r"w_o needs .*got columns 4, w_o 3"),
+    "batches": (ValueError, lambda: heads(B, np.ones((3, 3, 4))), r"leading axes .*\(2, 2\) and \(3, 2\)"),
+    "mask list": (TypeError, lambda: heads(mask=[[True]]), r"boolean.*got list"),
+    "mask float": (TypeError, lambda: heads(mask=X), r"boolean.*got float64"),
+    "mask sizes": (
         ValueError,
-        lambda: multi_head(X, X[:0], W, W, W, W, n_heads=2),
-        r"x_kv must have no empty axis, got shape \(0, 4\)",
-    ),
-    "w_q axes": (
-        ValueError,
-        lambda: multi_head(X, X, B, W, W, W, n_heads=2),
-        r"w_q must have 2 axes .*\(2, 3, 4\)",
-    ),
-    "w_q": (ValueError, lambda: multi_head(X, X, W[:3], W, W, W, n_heads=2), r"w_q needs .*got x_q 4, w_q 3"),
-    "w_k": (
-        ValueError,
-        lambda: multi_head(X, X, W, W[:3], W, W, n_heads=2),
-        r"w_k needs .*got x_kv 4, w_k 3",
-    ),
-    "w_v": (
-        ValueError,
-        lambda: multi_head(X, X, W, W, W[:3], W, n_heads=2),
-        r"w_v needs .*got x_kv 4, w_v 3",
-    ),
-    "w_o": (
-        ValueError,
-        lambda: multi_head(X, X, W, W, W, W[:3], n_heads=2),
-        r"w_o needs .*got columns 4, w_o 3",
-    ),
-    "d_k": (
-        ValueError,
-        lambda: multi_head(X, X, W, W[:, :2], W, W, n_heads=2),
-        r"w_k must have n_kv_heads · d_head = 2 · 2 columns, got 2",
-    ),
-    "n_kv_heads 3": (
-        ValueError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=3),
-        r"n_kv_heads must divide n_heads = 4 \(one of \[1, 2, 4\]\), got 3",
-    ),
-    "n_kv_heads float": (
-        TypeError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=HALF),
-        r"n_kv_heads must be an integer, got float",
-    ),
-    "all keys kept": (
-        ValueError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=4, n_kv_heads=2),
-        r"w_k must have n_kv_heads · d_head = 2 · 1 columns, got 4",
-    ),
-    "w_v columns": (
-        ValueError,
-        lambda: multi_head(X, X, W, W[:, :2], W[:, :3], W, n_heads=4, n_kv_heads=2),
-        r"n_kv_heads = 2 must divide the columns of w_v, got 3",
-    ),
-    "w_o for shared values": (
-        ValueError,
-        lambda: multi_head(X, X, W, W[:, :2], W[:, :2], W[:2], n_heads=4, n_kv_heads=2),
-        r"w_o needs a row .*got columns 4, w_o 2",
-    ),
-    "mask of other sizes": (
-        ValueError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=2, mask=np.ones((5, 5), bool)),
+        lambda: heads(mask=np.ones((5, 5), bool)),
         r"mask must broadcast to the scores' shape \(2, 3, 3\), got \(5, 5\)",
     ),
-    "batches": (
+    "mask of batch": (
         ValueError,
-        lambda: multi_head(B, np.ones((3, 3, 4)), W, W, W, W, n_heads=2),
-        r"leading axes of q and k must broadcast, got \(2, 2\) and \(3, 2\)",
-    ),
-    "mask list": (
-        TypeError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=2, mask=[[True]]),
-        r"boolean.*got list",
-    ),
-    "mask int": (
-        TypeError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=2, mask=X * 1),
-        r"boolean.*got float64",
-    ),
-    "mask without heads": (
-        ValueError,
-        lambda: multi_head(B, B, W, W, W, W, n_heads=2, mask=np.ones((2, 3, 3), bool)),
+        lambda: heads(B, B, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 2 third .*got \(2, 3, 3\); if it is .*, write mask\[:, None\]",
     ),
-    "mask of one head": (
+    "padding of batch": (
         ValueError,
-        lambda: multi_head(B, B, W, W, W, W, n_heads=1, mask=np.ones((2, 3, 3), bool)),
+        lambda: heads(B, B, mask=np.ones((2, 1, 3), bool)),
+        r"got \(2, 1, 3\); if",
+    ),
+    "mask, one head": (
+        ValueError,
+        lambda: heads(B, B, n_heads=1, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 1 third .*got \(2, 3, 3\)",
     ),
     "mask of other heads": (
         ValueError,
-        lambda: multi_head(X, X, W, W, W, W, n_heads=2, mask=np.ones((4, 3, 3), bool)),
+        lambda: heads(mask=np.ones((4, 3, 3), bool)),
         r"3 axes with 1 or n_heads = 2 third .*got \(4, 3, 3\)",
+    ),
+    "n_kv_heads 3": (
+        ValueError,
+        lambda: shared(n_kv_heads=3),
+        r"n_kv_heads must divide n_heads = 4 \(one of \[1, 2, 4\]\), got 3",
+    ),
+    "n_kv_heads float": (TypeError, lambda: shared(n_kv_heads=HALF), r"n_kv_heads must be an integer"),
+    "all keys kept": (
+        ValueError,
+        lambda: shared(X, X, W, W),
+        r"w_k must have n_kv_heads · d_head = 2 · 1 columns, got 4",
+    ),
+    "w_v columns": (
+        ValueError,
+        lambda: shared(X, X, W, W[:, :2], W[:, :3]),
+        r"n_kv_heads = 2 must divide the columns of w_v, got 3",
+    ),
+    "w_o of shared values": (
+        ValueError,
+        lambda: shared(X, X, W, W[:, :2], W[:, :2], W[:2]),
+        r"w_o needs a row .*got columns 4, w_o 2",
+    ),
+    "shared, mask of batch": (
+        ValueError,
+        lambda: shared(B, B, mask=np.ones((2, 3, 3), bool)),
+        r"4 axes with 1 or n_heads = 4 third .*got \(2, 3, 3\)",
+    ),
+    "shared, mask list": (TypeError, lambda: shared(mask=[[True]]), r"boolean.*got list"),
+    "shared, mask sizes": (
+        ValueError,
+        lambda: shared(mask=np.ones((5, 5), bool)),
+        r"mask must .*got \(5, 5\)",
     ),
 }
 

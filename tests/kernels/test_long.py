@@ -49,7 +49,7 @@ def test_property_of_a_shortcut(holds: Callable[[Any], None]) -> None:
         holds(shortcuts)
 
 
-# -- shapes, masks and blocks that hypothesis makes up --------------------------------------------
+# -- shapes, masks and tiles that hypothesis makes up --------------------------------------------
 
 
 class Case(NamedTuple):
@@ -58,13 +58,13 @@ class Case(NamedTuple):
     v: np.ndarray
     mask: np.ndarray | None
     causal: bool
-    block_q: int
-    block_k: int
+    tile_q: int
+    tile_k: int
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Any sizes, leading axes and blocks, with or without a mask."""
+    """Any sizes, leading axes and tiles, with or without a mask."""
     n_q, n_k = draw(st.integers(1, 6)), draw(st.integers(1, 6))
     d_k, d_v = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     leading = draw(hnp.mutually_broadcastable_shapes(num_shapes=4, max_dims=2, max_side=2)).input_shapes
@@ -80,13 +80,13 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=40)
 @given(case=cases())
 def test_streaming_is_attention_in_every_library(xp64: Library, case: Case) -> None:
-    q, k, v, mask, causal, block_q, block_k = case
+    q, k, v, mask, causal, tile_q, tile_k = case
     ours = streaming_attention(
         *(xp64.array(x) for x in (q, k, v)),
         mask=None if mask is None else xp64.booleans(mask),
         causal=causal,
-        block_q=block_q,
-        block_k=block_k,
+        tile_q=tile_q,
+        tile_k=tile_k,
     )
     expected = attend(q, k, v, mask=allowed_by(mask, causal, q.shape[-2], k.shape[-2])).output
     assert tuple(ours.shape) == expected.shape
@@ -96,26 +96,26 @@ def test_streaming_is_attention_in_every_library(xp64: Library, case: Case) -> N
 @settings(max_examples=40)
 @given(case=cases())
 def test_streaming_is_torchs_own_attention(case: Case) -> None:
-    q, k, v, mask, causal, block_q, block_k = case
+    q, k, v, mask, causal, tile_q, tile_k = case
     allowed = allowed_by(mask, causal, q.shape[-2], k.shape[-2])
     leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, allowed)))
     full = (torch.tensor(np.broadcast_to(x, (*leading, *x.shape[-2:]))) for x in (q, k, v, allowed))
     full_q, full_k, full_v, attn_mask = full
     theirs = scaled_dot_product_attention(full_q, full_k, full_v, attn_mask=attn_mask)
-    ours = streaming_attention(q, k, v, mask=mask, causal=causal, block_q=block_q, block_k=block_k)
+    ours = streaming_attention(q, k, v, mask=mask, causal=causal, tile_q=tile_q, tile_k=tile_k)
     assert_allclose(ours, theirs.numpy(), **CLOSE)
 
 
 @settings(max_examples=40)
 @given(case=cases(), window=st.integers(1, 7))
 def test_a_sliding_window_is_attention_with_its_mask(xp64: Library, case: Case, window: int) -> None:
-    q, k, v, mask, causal, block, _ = case
+    q, k, v, mask, causal, tile, _ = case
     ours = sliding_window_attention(
         *(xp64.array(x) for x in (q, k, v)),
         window=window,
         mask=None if mask is None else xp64.booleans(mask),
         causal=causal,
-        block=block,
+        tile=tile,
     )
     near = window_mask(q.shape[-2], k.shape[-2], window=window, causal=causal)
     expected = attend(q, k, v, mask=near if mask is None else near & mask).output
@@ -125,14 +125,14 @@ def test_a_sliding_window_is_attention_with_its_mask(xp64: Library, case: Case, 
 @settings(max_examples=40)
 @given(case=cases())
 def test_linear_attention_is_its_square_form_in_every_library(xp64: Library, case: Case) -> None:
-    q, k, v, mask, causal, block, _ = case
+    q, k, v, mask, causal, tile, _ = case
     mask = None if mask is None or mask.ndim == 1 else mask[..., :1, :]
     ours = linear_attention(
         *(xp64.array(x) for x in (q, k, v)),
         feature_map=elu_plus_one,
         mask=None if mask is None else xp64.booleans(mask),
         causal=causal,
-        block=block,
+        tile=tile,
     )
     allowed = allowed_by(mask, causal, q.shape[-2], k.shape[-2])
     assert_allclose(xp64.numpy(ours), full_linear(q, k, v, allowed), **CLOSE)
@@ -148,15 +148,15 @@ def test_every_library_and_dtype_gives_the_same_digits(xp: Library) -> None:
     mask = np.array([[1, 0, 1, 0, 0], [0, 1, 1, 0, 1], [1, 0, 1, 0, 0], [0] * 5, [1] * 5], bool)
     near = window_mask(5, window=2, causal=True)
     eye = xp.array(np.eye(5))
-    options: dict[str, Any] = {"mask": xp.booleans(mask), "block_q": 2, "block_k": 2}
+    options: dict[str, Any] = {"mask": xp.booleans(mask), "tile_q": 2, "tile_k": 2}
     pairs = [
         (streaming_attention(q, k, v, **options), attend(exact_q, exact_k, exact_v, mask=mask).output),
         (
-            sliding_window_attention(q, k, v, window=2, causal=True, block=2),
+            sliding_window_attention(q, k, v, window=2, causal=True, tile=2),
             attend(exact_q, exact_k, exact_v, mask=near).output,
         ),
         (
-            linear_attention(q, k, v, feature_map=elu_plus_one, causal=True, block=2),
+            linear_attention(q, k, v, feature_map=elu_plus_one, causal=True, tile=2),
             full_linear(exact_q, exact_k, exact_v, causal_mask(5)),
         ),
         (low_rank_attention(q, k, v, eye, eye), attend(exact_q, exact_k, exact_v).output),
@@ -172,28 +172,28 @@ def test_parts_have_at_least_float32(xp: Library) -> None:
     ones = xp.array(np.ones((4096, 1)))
     part = partial_attention(ones[:1, :], ones, ones)
     assert xp.numpy(part.l)[0, 0] == 4096
-    assert xp.numpy(streaming_attention(ones[:1, :], ones, ones, block_k=1000))[0, 0] == 1
-    linear = linear_attention(ones[:1, :], ones, ones, feature_map=lambda x: x, block=1000)
+    assert xp.numpy(streaming_attention(ones[:1, :], ones, ones, tile_k=1000))[0, 0] == 1
+    linear = linear_attention(ones[:1, :], ones, ones, feature_map=lambda x: x, tile=1000)
     assert xp.numpy(linear)[0, 0] == 1
 
 
 def test_large_inputs_stay_finite(xp: Library) -> None:
     x = xp.array(np.full((3, 64), 60))
-    assert_array_equal(xp.numpy(streaming_attention(x, x, x, block_k=2)), 60)
+    assert_array_equal(xp.numpy(streaming_attention(x, x, x, tile_k=2)), 60)
 
 
 def test_inputs_are_never_changed(xp64: Library) -> None:
     q, k, v = arrays = [xp64.array(x) for x in random((3, 4), (3, 4), (3, 2))]
     mask, w = xp64.booleans(np.tri(3)), xp64.array(np.eye(3))
     before = [xp64.numpy(x).copy() for x in (*arrays, mask, w)]
-    streaming_attention(*arrays, mask=mask, block_q=2, block_k=2)
-    sliding_window_attention(*arrays, window=2, mask=mask, block=2)
-    linear_attention(*arrays, feature_map=lambda x: x, causal=True, block=2)
+    streaming_attention(*arrays, mask=mask, tile_q=2, tile_k=2)
+    sliding_window_attention(*arrays, window=2, mask=mask, tile=2)
+    linear_attention(*arrays, feature_map=lambda x: x, causal=True, tile=2)
     low_rank_attention(q, k, v, w, w)
-    steps = list(streaming_ledger(*arrays, block_k=1))
-    before += [xp64.numpy(x).copy() for x in (*steps[0].block, *steps[1].merged)]
-    merge_partial(steps[0].block, steps[1].merged)
-    after = (*arrays, mask, w, *steps[0].block, *steps[1].merged)
+    steps = list(streaming_ledger(*arrays, tile_k=1))
+    before += [xp64.numpy(x).copy() for x in (*steps[0].tile, *steps[1].merged)]
+    merge_partial(steps[0].tile, steps[1].merged)
+    after = (*arrays, mask, w, *steps[0].tile, *steps[1].merged)
     for x, y in zip(after, before, strict=True):
         assert_array_equal(xp64.numpy(x), y)
 
@@ -203,12 +203,12 @@ def test_gradcheck() -> None:
     mask = torch.tensor([[True, True, False, True], [False] * 4, [True] * 4])
     w = torch.tensor(random((2, 4))[0], requires_grad=True)
     padding = torch.tensor([True, True, False, True])
-    sums: dict[str, Any] = {"feature_map": elu_plus_one, "block": 2}
+    sums: dict[str, Any] = {"feature_map": elu_plus_one, "tile": 2}
     functions: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-        (lambda q, k, v: streaming_attention(q, k, v, block_q=2, block_k=2), (q, k, v)),
-        (lambda q, k, v: streaming_attention(q, k, v, mask=mask, block_q=2, block_k=2), (q, k, v)),
-        (lambda q, k, v: streaming_attention(q, k, v, causal=True, block_q=2, block_k=3), (q, k, v)),
-        (lambda q, k, v: sliding_window_attention(q, k, v, window=2, mask=mask, block=2), (q, k, v)),
+        (lambda q, k, v: streaming_attention(q, k, v, tile_q=2, tile_k=2), (q, k, v)),
+        (lambda q, k, v: streaming_attention(q, k, v, mask=mask, tile_q=2, tile_k=2), (q, k, v)),
+        (lambda q, k, v: streaming_attention(q, k, v, causal=True, tile_q=2, tile_k=3), (q, k, v)),
+        (lambda q, k, v: sliding_window_attention(q, k, v, window=2, mask=mask, tile=2), (q, k, v)),
         (lambda q, k, v: linear_attention(q, k, v, mask=padding, **sums), (q, k, v)),
         (lambda q, k, v: linear_attention(q, k, v, causal=True, **sums), (q, k, v)),
         (low_rank_attention, (q, k, v, w, w)),
@@ -278,18 +278,18 @@ def torch_extra(function: Callable[..., Any], arrays: Sequence[np.ndarray]) -> i
 
 EXTRA = {"numpy": numpy_extra, "torch": torch_extra}
 FLAT: dict[str, Callable[..., Any]] = {
-    "streaming": lambda q, k, v: streaming_attention(q, k, v, block_q=64, block_k=128),
-    "causal": lambda q, k, v: streaming_attention(q, k, v, causal=True, block_q=64, block_k=128),
-    "window": lambda q, k, v: sliding_window_attention(q, k, v, window=32, causal=True, block=32),
-    "linear": lambda q, k, v: linear_attention(q, k, v, feature_map=elu_plus_one, block=32),
+    "streaming": lambda q, k, v: streaming_attention(q, k, v, tile_q=64, tile_k=128),
+    "causal": lambda q, k, v: streaming_attention(q, k, v, causal=True, tile_q=64, tile_k=128),
+    "window": lambda q, k, v: sliding_window_attention(q, k, v, window=32, causal=True, tile=32),
+    "linear": lambda q, k, v: linear_attention(q, k, v, feature_map=elu_plus_one, tile=32),
     "causal linear": lambda q, k, v: linear_attention(
-        q, k, v, feature_map=elu_plus_one, causal=True, block=32
+        q, k, v, feature_map=elu_plus_one, causal=True, tile=32
     ),
 }
 GROWING: dict[str, Callable[..., Any]] = {
     "all scores": lambda q, k, v: attend(q, k, v).output,
-    "one block": lambda q, k, v: streaming_attention(q, k, v, block_q=64, block_k=k.shape[-2]),
-    "all parts kept": lambda q, k, v: list(streaming_ledger(q, k, v, block_k=128))[-1].merged.output,
+    "one tile": lambda q, k, v: streaming_attention(q, k, v, tile_q=64, tile_k=k.shape[-2]),
+    "all parts kept": lambda q, k, v: list(streaming_ledger(q, k, v, tile_k=128))[-1].merged.output,
 }
 
 
@@ -334,12 +334,12 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: streaming_attention(X, X, X, scale=True),
         r"scale must be a number, got bool",
     ),
-    "block_q": (ValueError, lambda: streaming_attention(X, X, X, block_q=0), r"block_q must be at least 1"),
-    "block_k": (TypeError, lambda: streaming_attention(X, X, X, block_k=HALF), r"block_k must be an integer"),
+    "tile_q": (ValueError, lambda: streaming_attention(X, X, X, tile_q=0), r"tile_q must be at least 1"),
+    "tile_k": (TypeError, lambda: streaming_attention(X, X, X, tile_k=HALF), r"tile_k must be an integer"),
     "ledger": (
         ValueError,
-        lambda: streaming_ledger(X, X, X, block_k=0),
-        r"block_k must be at least 1, got 0",
+        lambda: streaming_ledger(X, X, X, tile_k=0),
+        r"tile_k must be at least 1, got 0",
     ),
     "window": (ValueError, lambda: window_mask(2, window=0), r"window must be at least 1, got 0"),
     "sliding": (
@@ -347,17 +347,17 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: sliding_window_attention(X, X, X, window=HALF),
         r"window must be an integer",
     ),
-    "block": (
+    "tile": (
         ValueError,
-        lambda: sliding_window_attention(X, X, X, window=1, block=0),
-        r"block must be at least 1",
+        lambda: sliding_window_attention(X, X, X, window=1, tile=0),
+        r"tile must be at least 1",
     ),
     "offset": (TypeError, lambda: window_mask(2, window=1, offset=HALF), r"offset must be an integer"),
     "n_q": (TypeError, lambda: window_mask(HALF, window=1), r"n_q must be an integer, got float"),
-    "linear block": (
+    "linear tile": (
         ValueError,
-        lambda: linear_attention(X, X, X, block=0, **SUMS),
-        r"block must be at least",
+        lambda: linear_attention(X, X, X, tile=0, **SUMS),
+        r"tile must be at least",
     ),
     "linear mask": (
         ValueError,

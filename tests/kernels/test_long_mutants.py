@@ -10,7 +10,7 @@ from tests.kernels import properties_of_long as p
 from tests.kernels.test_mutants import Mutant, damaged
 
 STREAMING_MUTANTS = [
-    Mutant("the block's maximum alone", "xp.maximum(a.m, b.m)", "b.m", p.parts_merge_in_any_order),
+    Mutant("the tile's maximum alone", "xp.maximum(a.m, b.m)", "b.m", p.parts_merge_in_any_order),
     Mutant("sums not shrunk", "shrink_a * a.l + shrink_b * b.l", "a.l + b.l", p.parts_merge_in_any_order),
     Mutant("first sum not shrunk", "shrink_a * a.o", "a.o", p.streaming_is_attention),
     Mutant("second sum not shrunk", "shrink_b * b.o", "b.o", p.streaming_is_attention),
@@ -19,8 +19,8 @@ STREAMING_MUTANTS = [
     Mutant("division by 0", "xp.where(self.l == 0, 1.0, self.l)", "self.l", p.streaming_is_attention),
     Mutant("not divided", "self.o / xp", "self.o + 0 * xp", p.streaming_is_attention),
     Mutant("mask lost", "scores = xp.where(mask, scores, -xp.inf)", "pass", p.a_part_is_its_definition),
-    Mutant("rows of the mask mixed up", "tile(one_mask, rows)", "one_mask", p.streaming_is_attention),
-    Mutant("keys of the mask mixed up", "tile(mask, keys=keys)", "tile(mask)", p.streaming_is_attention),
+    Mutant("rows of the mask mixed up", "cut(one_mask, rows)", "one_mask", p.streaming_is_attention),
+    Mutant("keys of the mask mixed up", "cut(mask, keys=keys)", "cut(mask)", p.streaming_is_attention),
     Mutant(
         "a blocked NaN let through",
         "_shielded(matmul, e, v, mask, xp)",
@@ -39,11 +39,11 @@ STREAMING_MUTANTS = [
         p.causal_tiles_of_the_future_are_left_out,
     ),
     Mutant("no key at all", "max(n_q + offset, 1)", "n_q + offset", p.streaming_is_attention),
-    Mutant("last keys lost", "range(0, n_k, block_k)", "range(0, n_k - 1, block_k)", p.the_ledger_adds_up),
+    Mutant("last keys lost", "range(0, n_k, tile_k)", "range(0, n_k - 1, tile_k)", p.the_ledger_adds_up),
     Mutant(
-        "the block for the sum",
-        "yield Step(start, keys.stop, block, merged)",
-        "yield Step(start, keys.stop, block, block)",
+        "the tile for the sum",
+        "yield Step(start, keys.stop, tile, merged)",
+        "yield Step(start, keys.stop, tile, tile)",
         p.the_ledger_adds_up,
     ),
     Mutant(
@@ -63,7 +63,7 @@ SHORTCUT_MUTANTS = [
     ),
     Mutant("window one too far", "offset + window - 1", "offset + window", p.windows_are_as_drawn),
     Mutant(
-        "block's place forgotten",
+        "tile's place forgotten",
         "offset=first - keys.start",
         "offset=first",
         p.sliding_is_attention_in_a_window,
@@ -81,7 +81,7 @@ SHORTCUT_MUTANTS = [
         p.sliding_is_attention_in_a_window,
     ),
     Mutant(
-        "mask lost", "allowed = allowed & tile(mask, rows, keys)", "pass", p.sliding_is_attention_in_a_window
+        "mask lost", "allowed = allowed & cut(mask, rows, keys)", "pass", p.sliding_is_attention_in_a_window
     ),
     Mutant("scale lost", "mask=allowed, scale=scale", "mask=allowed", p.sliding_is_attention_in_a_window),
     Mutant("the future summed", "xp.tril(", "(", p.linear_is_its_own_square_form),

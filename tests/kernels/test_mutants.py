@@ -7,13 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attention_core import attention, heads, positions, scoring
-from attention_core.nn import attention as modules
+from attention_core import attention, positions, scoring
 from tests.kernels import properties as p
-from tests.kernels import properties_of_heads as h
 from tests.kernels import test_positions as places
 from tests.kernels import test_scoring as s
-from tests.nn import test_attention as t
 
 
 class Mutant(NamedTuple):
@@ -156,45 +153,6 @@ ATTENTION = [
     ),
 ]
 
-HEADS = [
-    Mutant(
-        "split without moving axes",
-        "xp.moveaxis(heads, -2, -3)",
-        "xp.reshape(x, (*x.shape[:-2], n_heads, x.shape[-2], d_head))",
-        h.split_gives_each_head_its_columns,
-    ),
-    Mutant("merge without moving axes", "xp.moveaxis(x, -3, -2)", "x", h.split_gives_each_head_its_columns),
-    Mutant(
-        "√d_model",
-        "mask=mask, scale=scale)",
-        "mask=mask, scale=w_q.shape[1] ** -0.5)",
-        h.multi_head_is_each_head_alone,
-    ),
-    Mutant("keys for values", "x_kv @ w_v", "x_kv @ w_k", h.multi_head_is_each_head_alone),
-    Mutant("keys of the queries", "x_kv @ w_k", "x_q @ w_k", h.multi_head_is_each_head_alone),
-    Mutant(
-        "w_o transposed",
-        "merge_heads(heads.output) @ w_o",
-        "merge_heads(heads.output) @ w_o.T",
-        h.multi_head_is_each_head_alone,
-    ),
-    Mutant("mask lost", "mask=mask, scale=scale)", "scale=scale)", h.a_mask_knows_its_heads),
-    Mutant(
-        "mask of all groups in a row",
-        "mask = _regroup(mask, n_kv_heads, xp)",
-        "mask = xp.roll(_regroup(mask, n_kv_heads, xp), 1, axis=-2)",
-        h.shared_keys_are_repeated_keys,
-    ),
-    Mutant(
-        "keys of the next group",
-        "split_heads(x_kv @ w_k, n_kv_heads)",
-        "xp.roll(split_heads(x_kv @ w_k, n_kv_heads), 1, axis=-3)",
-        h.shared_keys_are_repeated_keys,
-    ),
-    Mutant("batch taken for heads", "_checks.heads_mask(mask, q, k, xp)", "pass", h.a_mask_knows_its_heads),
-]
-
-
 SCORING = [
     Mutant("no tanh", "xp.tanh(from_q + from_k)", "from_q + from_k", s.additive_is_the_formula),
     Mutant("product for sum", "from_q + from_k", "from_q * from_k", s.additive_is_the_formula),
@@ -263,32 +221,6 @@ POSITIONS = [
 ]
 
 
-def equal_to_torch(case: str) -> Callable[[Any], None]:
-    shapes, mask, masks = t.CASES[case]
-    return lambda _: t.test_equal_to_torchs_own(shapes, mask, masks, bias=True)
-
-
-MODULES = [
-    Mutant("projections swapped", '("w_q", "w_k", "w_v")', '("w_k", "w_q", "w_v")', equal_to_torch("cross")),
-    Mutant("w_q for w_v", "self.w_v(value)", "self.w_q(value)", equal_to_torch("self")),
-    Mutant("w_v for w_k", "self.w_k(key)", "self.w_v(key)", equal_to_torch("self")),
-    Mutant("w_o transposed", "mha.out_proj.weight", "mha.out_proj.weight.T", equal_to_torch("self")),
-    Mutant("mask lost", "mask=mask, dropout", "dropout", equal_to_torch("causal")),
-    Mutant(
-        "dropout outside training",
-        "dropout=self.dropout)",
-        "dropout=lambda w: nn.functional.dropout(w, self.dropout.p))",
-        lambda _: t.test_dropout_meets_the_values_in_training_alone(),
-    ),
-    Mutant(
-        "no dropout",
-        "dropout=self.dropout)",
-        "dropout=None)",
-        lambda _: t.test_dropout_meets_the_values_in_training_alone(),
-    ),
-]
-
-
 def damaged(module: ModuleType, mutant: Mutant) -> ModuleType:
     """Return a copy of `module` made from its source with one change."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")
@@ -302,7 +234,6 @@ KERNELS = [
     pytest.param(module, mutant, id=f"{module.__name__.split('.')[1]}: {mutant.change}")
     for module, mutants in [
         (attention, ATTENTION),
-        (heads, HEADS),
         (scoring, SCORING),
         (positions, POSITIONS),
     ]
@@ -313,14 +244,6 @@ KERNELS = [
 @pytest.mark.parametrize(("module", "mutant"), KERNELS)
 def test_damage_to_a_kernel_is_noticed(module: ModuleType, mutant: Mutant) -> None:
     copy = damaged(module, mutant)  # outside of `raises`: a change that no longer fits must fail
-    with pytest.raises((AssertionError, RuntimeWarning)):
-        mutant.noticed_by(copy)
-
-
-@pytest.mark.parametrize("mutant", MODULES, ids=lambda mutant: mutant.change)
-def test_damage_to_modules_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = damaged(modules, mutant)
-    monkeypatch.setattr(t, "MultiHeadAttention", copy.MultiHeadAttention)
     with pytest.raises((AssertionError, RuntimeWarning)):
         mutant.noticed_by(copy)
 

@@ -155,7 +155,7 @@ def assert_same(view: View) -> None:
         allowed = np.arange(6) >= view.blocked
         weights = by_hand(np.where(allowed, view.scores, -np.inf))
         assert_allclose(view.output, weights @ view.VALUES[:, 0], atol=1e-9)
-        assert [step.start for step in view.ledger] == list(range(0, 6, int(view.block_k)))
+        assert [step.start for step in view.ledger] == list(range(0, 6, int(view.tile_k)))
 
 
 def test_a_wrong_number_would_be_seen() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from attention_core import attend, causal_mask, minilm
-from attention_core.minilm import N_HEADS, N_LAYERS, SENTENCES, MiniLM, RealHeads, gelu, heads
+from attention_core.minilm import N_HEADS, N_LAYERS, SENTENCES, Heads, MiniLM, gelu, heads
 from tools import minilm_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,7 +149,7 @@ def test_a_sentence_that_is_too_long_is_refused(model: MiniLM) -> None:
 # --- the stored heads ------------------------------------------------------------------------------
 
 
-def unlike(stored: RealHeads, made: RealHeads) -> list[str]:
+def unlike(stored: Heads, made: Heads) -> list[str]:
     """Return the parts of `stored` that are not those of `made`, to a unit of float32's last digit.
 
     float64 sums differ from processor to processor, far below that unit; the absolute part of the

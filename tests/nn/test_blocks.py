@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_core import attend, causal_mask, padding_mask
-from attention_core.nn import AttentionOnly, DecoderBlock, EncoderBlock, FeedForward, MultiHeadAttention
+from attention_core import causal_mask, padding_mask
+from attention_core.nn import DecoderBlock, EncoderBlock, FeedForward
 
 D_MODEL, N_HEADS, D_FF = 6, 3, 10
 FLOAT64: dict[str, Any] = {"dtype": torch.float64, "batch_first": True, "norm_first": True, "dropout": 0.0}
@@ -184,31 +184,8 @@ def test_feed_forward_by_hand() -> None:
     assert layer(torch.tensor([[3.0, -4.0], [-3.0, 4.0]])).tolist() == [[3.0, 0.5], [7.0, 8.5]]
 
 
-def test_attention_only_step_by_step() -> None:
-    model = AttentionOnly(n_tokens=5, d_model=D_MODEL, n_heads=2, n_layers=2, n_positions=7).double()
-    tokens = torch.tensor([[0, 4, 2, 2], [1, 1, 3, 0]])
-    logits, weights = model(tokens)
-    x = model.embed.weight[tokens] + model.positions.weight[:4]
-    for layer, given in zip(model.layers, weights, strict=True):
-        assert isinstance(layer, MultiHeadAttention)
-        q, k, v = (w(x).unflatten(-1, (2, 3)).transpose(1, 2) for w in (layer.w_q, layer.w_k, layer.w_v))
-        heads = attend(q, k, v, mask=CAUSAL)
-        same(given, heads.weights)
-        x = x + layer.w_o(heads.output.transpose(1, 2).flatten(-2))
-    same(logits, x @ model.w_o.weight.T)
-
-
-def test_attention_only_sees_no_future() -> None:
-    model = AttentionOnly(5, D_MODEL, 2, 2, 4)
-    a, b = (model(torch.tensor([row]))[0] for row in ([0, 1, 2, 3], [0, 1, 4, 4]))
-    torch.testing.assert_close(a[:, :2], b[:, :2])
-    assert not torch.allclose(a[:, 2:], b[:, 2:])
-
-
 TEXT: Any = "2"
 NUMPY: Any = torch.ones(3, 4).numpy()
-TOKENS = torch.tensor([[0, 1]])
-MODEL = AttentionOnly(3, 4, 2, 1, 2)
 BLOCK, DECODING = EncoderBlock(4, 2, 8), DecoderBlock(4, 2, 8)
 X = torch.ones(3, 4)
 
@@ -254,18 +231,6 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: EncoderBlock.from_torch(decoder_layer()),  # type: ignore[arg-type]
         r"a torch\.nn\.TransformerEncoderLayer, got TransformerDecoderLayer",
     ),
-    "n_layers": (ValueError, lambda: AttentionOnly(3, 4, 2, 0, 2), r"n_layers must be at least 1, got 0"),
-    "n_positions": (
-        ValueError,
-        lambda: MODEL(torch.tensor([[0, 1, 2]])),
-        r"at most n_positions = 2 tokens in a row, got 3",
-    ),
-    "token": (ValueError, lambda: MODEL(TOKENS + 2), r"tokens must hold tokens from 0 to 2, got 2 to 3"),
-    "token below": (ValueError, lambda: MODEL(TOKENS - 1), r"from 0 to 2, got -1 to 0"),
-    "tokens float": (TypeError, lambda: MODEL(TOKENS.float()), r"int64 or int32, got torch\.float32"),
-    "tokens list": (TypeError, lambda: MODEL(TOKENS.tolist()), r"torch tensor of integers, got list"),
-    "tokens without batch": (ValueError, lambda: MODEL(TOKENS[0]), r"shape \(batch, n\).*got \(2,\)"),
-    "no tokens": (ValueError, lambda: MODEL(TOKENS[:, :0]), r"none of them 0, got \(1, 0\)"),
 }
 
 

@@ -1,10 +1,12 @@
-"""The build: editions in two languages from one execution, the same bytes twice, stale files found."""
+"""The build: a notebook from its source, the same bytes twice, stale files found, built again on save."""
 
-import base64
+import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
+from watchfiles import Change
 
 from tools import build, colab
 
@@ -14,133 +16,77 @@ kernelspec:
   language: python
   name: python3
 ---
-"""
-BILINGUAL = (
-    HEAD
-    + """
-+++ {"lang": "en"}
 
-# 01 One sum
+"""
+SUM = """# 01 One sum
 
 We add two numbers.
-
-+++ {"lang": "zh"}
-
-# 01 一个和
-
-两个数相加。
 
 ```{code-cell} ipython3
 1 + 2
 ```
 
-+++ {"lang": "en"}
-
 The sum.
-
-+++ {"lang": "zh"}
-
-和。
 """
-)
-ENGLISH = HEAD + '\n+++ {"lang": "en"}\n\n# 02 A text\n\n```{code-cell} ipython3\nprint("x")\n```\n'
+TEXT = "# 02 A text\n\n```{code-cell} ipython3\nprint('x')\n```\n"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of two sources, with all that is built from them."""
+    project = tmp_path_factory.mktemp("project")
+    for name, text in {"01_sum": SUM, "02_text": TEXT}.items():
+        path = project / "notebooks" / "source" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(HEAD + text, encoding="utf-8")
+    (project / "figures").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        build_in(project, patch)
+        assert build.main([]) == 0
+    return project
+
+
+def build_in(project: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(build, "ROOT", project)
+    patch.setattr(build, "NOTEBOOKS", project / "notebooks")
+    patch.setattr(build, "FIGURES", project / "figures")
+    patch.setattr(build, "write_figures", lambda folder: (folder / "a.svg").write_text("<svg/>"))
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> list[Path]:
-    folder = tmp_path / "source"
-    folder.mkdir()
-    (folder / "01_sum.md").write_text(BILINGUAL, encoding="utf-8")
-    (folder / "02_text.md").write_text(ENGLISH, encoding="utf-8")
-    return sorted(folder.iterdir())
+def course(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The notebooks of a copy of that project, where the build now looks for everything."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
+    build_in(tmp_path, monkeypatch)
+    return tmp_path / "notebooks"
 
 
-@pytest.fixture
-def built(sources: list[Path], tmp_path: Path) -> list[Path]:
-    return build.build_all(sources, sources, tmp_path / "out")
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8", newline="\n")
 
 
-def prose(path: Path) -> str:
-    cells = nbformat.read(path, as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+# --- one notebook ---------------------------------------------------------------------------------
 
 
-def code(path: Path) -> list[tuple[str, list]]:
-    cells = nbformat.read(path, as_version=4).cells
-    return [(cell.source, cell.outputs) for cell in cells if cell.cell_type == "code"]
+def test_a_notebook_has_the_cells_of_its_source_links_and_what_its_code_gives(course: Path) -> None:
+    notebook = nbformat.read(course / "01_sum.ipynb", as_version=4)
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    to_the_next = "[02 A text →](02_text.ipynb)"
+    assert prose == ["# 01 One sum\n\nWe add two numbers.", to_the_next, "The sum.", to_the_next]
+    first, cell = build.code_cells(notebook)
+    assert first.source == colab.first_cell(build.REPOSITORY) and first.outputs == []
+    assert cell.source == "1 + 2" and cell.outputs[0].data == {"text/plain": "3"}
+    assert (first.execution_count, cell.execution_count, cell.outputs[0].execution_count) == (1, 2, 2)
 
 
-def test_each_language_becomes_an_edition_with_the_same_code_and_outputs(built, tmp_path) -> None:
-    english, chinese = tmp_path / "out" / "01_sum.ipynb", tmp_path / "out" / "zh" / "01_sum.ipynb"
-    assert built == [english, chinese, tmp_path / "out" / "02_text.ipynb"]
-    assert "We add two numbers." in prose(english) and "两个数相加" not in prose(english)
-    assert "两个数相加" in prose(chinese) and "We add" not in prose(chinese)
-    assert code(english) == code(chinese)
-    assert code(english)[1][1][0].data["text/plain"] == "3"
-
-
-def test_links_lead_to_the_neighbours_of_the_same_language(built) -> None:
-    english, chinese, text = built
-    assert prose(english).count("[02 A text →](02_text.ipynb)") == 2
-    assert prose(text).count("[← 01 One sum](01_sum.ipynb)") == 2
-    assert ".ipynb" not in prose(chinese)  # 02 has no Chinese edition yet
-
-
-def test_the_first_cell_is_for_colab_alone(built) -> None:
-    for path in built:
-        source, outputs = code(path)[0]
-        assert source == colab.first_cell(build.REPOSITORY) and outputs == []
-
-
-def test_a_known_address_gives_a_badge(sources, monkeypatch) -> None:
+def test_links_lead_back_too_and_to_colab_once_there_is_an_address(course, monkeypatch) -> None:
+    second = course / "source" / "02_text.md"
     monkeypatch.setattr(build, "REPOSITORY", None)
-    assert "Colab" not in build.links(sources[0], sources, "en")
+    assert build.links(second) == "[← 01 One sum](01_sum.ipynb)"
     monkeypatch.setattr(build, "REPOSITORY", "a/b")
-    assert "/github/a/b/blob/main/notebooks/zh/01_sum.ipynb" in build.links(sources[0], sources, "zh")
-
-
-def test_the_same_bytes_twice_and_a_stale_or_missing_file_is_found(built, sources, tmp_path) -> None:
-    again = tmp_path / "again"
-    rebuilt = build.build_all(sources, sources, again)
-    assert build.differing(rebuilt, again, tmp_path / "out") == []
-    built[0].write_text(built[0].read_text(encoding="utf-8").replace('"3"', '"4"'), encoding="utf-8")
-    built[1].unlink()
-    assert build.differing(rebuilt, again, tmp_path / "out") == ["01_sum.ipynb", "zh/01_sum.ipynb"]
-
-
-def test_a_swapped_figure_is_found(tmp_path: Path) -> None:
-    fresh, committed = tmp_path / "fresh", tmp_path / "committed"
-    for folder, names in ((fresh, "ab"), (committed, "ba")):
-        folder.mkdir()
-        (folder / "a.svg").write_text(names[0])
-        (folder / "b.svg").write_text(names[1])
-    assert build.differing(sorted(fresh.iterdir()), fresh, committed) == ["a.svg", "b.svg"]
-
-
-def test_the_pixels_of_a_trained_picture_may_differ_and_nothing_else(tmp_path: Path) -> None:
-    def notebook(folder: str, png: str, words: str, **about: bool) -> Path:
-        data = {"text/plain": words, "image/png": base64.b64encode(png.encode()).decode()}
-        picture = nbformat.v4.new_output("display_data", data=data, metadata={"image/png": about})
-        cell = nbformat.v4.new_code_cell("show(x)", outputs=[picture], id="x")
-        path = tmp_path / folder / "a.ipynb"
-        path.parent.mkdir(exist_ok=True)
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-        return path
-
-    def differs(png: str, words: str, **about: bool) -> bool:
-        fresh = notebook("fresh", "old", "words", **about)
-        return bool(build.differing([fresh], fresh.parent, notebook("stored", png, words, **about).parent))
-
-    assert not differs("old", "words") and not differs("new", "words", trained=True)
-    assert differs("new", "words") and differs("old", "other", trained=True)
-
-
-def test_a_left_over_file_is_found(tmp_path: Path) -> None:
-    fresh, committed = tmp_path / "fresh", tmp_path / "committed"
-    fresh.mkdir()
-    committed.mkdir()
-    (committed / "old.svg").write_text("x")
-    assert build.left_over([], fresh, committed, "*.svg") == ["old.svg"]
+    assert "/github/a/b/blob/main/notebooks/02_text.ipynb" in build.links(second)
 
 
 def test_the_output_after_a_prediction_is_folded() -> None:
@@ -151,36 +97,101 @@ def test_the_output_after_a_prediction_is_folded() -> None:
         assert not build.reveals(last, cell)
 
 
-def test_prose_without_a_language_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "01_x.md"
-    source.write_text(HEAD + "\n# 01 Title\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r'01_x\.md: every prose cell starts with \+\+\+ {"lang": "en"}'):
-        build.read(source)
+def display(**kinds: object) -> NotebookNode:
+    return nbformat.v4.new_output("display_data", data={f"text/{k}": v for k, v in kinds.items()})
 
 
-def test_a_source_without_a_heading_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "01_x.md"
-    source.write_text(HEAD + '\n+++ {"lang": "en"}\n\ntext\n', encoding="utf-8")
-    with pytest.raises(ValueError, match="no heading"):
-        build.title(source, "en")
+def test_a_widget_leaves_its_picture_and_words_but_no_view(course: Path) -> None:
+    shown = display(plain="0.39")
+    shown.data[build.WIDGET_VIEW] = {"model_id": "x"}
+    text = build.written(course / "source" / "01_sum.md", [[], [shown]])
+    assert "0.39" in text and "model_id" not in text
 
 
-@pytest.mark.parametrize("line", ['import sys; sys.stderr.write("careful")', "1 / 0"])
-def test_a_cell_that_warns_or_fails_stops_the_build(line: str, tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(line)])
-    with pytest.raises(Exception, match=r"careful|ZeroDivisionError"):
-        build.execute(notebook, tmp_path)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("undefined", r"01_sum\.md: (?s:.*)NameError.*undefined"),
+        ('import sys; sys.stderr.write("careful")', r"01_sum\.md: a cell wrote to stderr: careful"),
+    ],
+)
+def test_a_cell_that_fails_or_warns_stops_the_build(line: str, message: str, course: Path) -> None:
+    edit(course / "source" / "01_sum.md", "1 + 2", line)
+    before = (course / "01_sum.ipynb").read_bytes()
+    with pytest.raises(RuntimeError, match=message):
+        build.build(build.sources(["1"]), course)
+    assert (course / "01_sum.ipynb").read_bytes() == before
 
 
-def test_a_widget_leaves_its_picture_and_words_but_no_view(tmp_path: Path) -> None:
-    png = base64.b64encode(b"picture").decode()
-    bundle = {"text/plain": "0.39", "image/png": png, build.WIDGET_VIEW: {"model_id": "x"}}
-    line = f"from IPython.display import display\ndisplay({bundle!r}, raw=True)"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(line)])
-    [output] = build.execute(notebook, tmp_path).cells[0].outputs
-    assert sorted(output.data) == ["image/png", "text/plain"]
+def test_a_source_without_a_heading_is_refused(course: Path) -> None:
+    edit(course / "source" / "02_text.md", "# 02", "02")
+    with pytest.raises(ValueError, match=r"02_text\.md: no heading"):
+        build.read(course / "source" / "01_sum.md")
 
 
-def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="no notebook source starts with '99'"):
-        build.select(["99"])
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def test_a_name_means_one_notebook(course: Path) -> None:
+    (course / "source" / "10_ten.md").write_text(HEAD + SUM, encoding="utf-8")
+    for name in ("1", "01", "01_sum"):
+        assert [source.stem for source in build.sources([name])] == ["01_sum"]
+    assert [source.stem for source in build.sources(["10", "1", "01"])] == ["01_sum", "10_ten"]
+    assert len(build.sources()) == 3
+
+
+def test_an_unknown_name_is_refused_in_words(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert build.main(["9"]) == 1
+    assert capsys.readouterr().err == "no notebook '9'; there are 01_sum, 02_text\n"
+
+
+def test_a_build_is_up_to_date_and_a_second_writes_the_same_bytes(course: Path, capsys) -> None:
+    assert build.main(["--check"]) == 0 and capsys.readouterr().out == "up to date\n"
+    before = (course / "01_sum.ipynb").read_bytes()
+    (course / "01_sum.ipynb").unlink()
+    assert build.main(["1"]) == 0
+    assert (course / "01_sum.ipynb").read_bytes() == before
+
+
+def no_outputs(course: Path) -> None:
+    notebook = nbformat.read(course / "01_sum.ipynb", as_version=4)
+    for cell in build.code_cells(notebook):
+        cell.outputs, cell.execution_count = [], None
+    nbformat.write(notebook, course / "01_sum.ipynb")
+
+
+STALE = {
+    "prose edited": (lambda c: edit(c / "01_sum.ipynb", "The sum.", "The Sum."), "notebooks/01_sum.ipynb"),
+    "source edited": (lambda c: edit(c / "source" / "01_sum.md", "1 + 2", "2 + 1"), "notebooks/01_sum.ipynb"),
+    "run twice": (lambda c: edit(c / "01_sum.ipynb", 'count": 2', 'count": 3'), "notebooks/01_sum.ipynb"),
+    "outputs cleared": (no_outputs, "notebooks/01_sum.ipynb"),
+    "missing": (lambda c: (c / "01_sum.ipynb").unlink(), "notebooks/01_sum.ipynb"),
+    "left over": (lambda c: (c / "03_old.ipynb").write_text("{}"), "notebooks/03_old.ipynb"),
+    "figure edited": (lambda c: edit(build.FIGURES / "a.svg", "<svg/>", "<svg />"), "figures/a.svg"),
+    "figure left over": (lambda c: (build.FIGURES / "old.svg").write_text(""), "figures/old.svg"),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), STALE.values(), ids=STALE)
+def test_what_is_not_as_built_is_named(change, name: str, course: Path, capsys) -> None:
+    change(course)
+    assert build.main(["--check"]) == 1
+    assert capsys.readouterr().out == f"not as built: {Path(name)}\n"
+
+
+def test_a_saved_file_builds_what_it_concerns(monkeypatch, capsys) -> None:
+    first, second = Path("01_sum.md"), Path("02_text.md")
+    built: list[list[Path]] = []
+
+    def fails_for_the_second(chosen: list[Path], target: Path) -> None:
+        built.append(chosen)
+        if second in chosen:
+            raise RuntimeError("a cell failed")
+
+    monkeypatch.setattr(build, "build", fails_for_the_second)
+    saves = [{(Change.modified, str(path))} for path in (second, first, build.PACKAGE / "attention.py")]
+    build.rebuild_when_saved([first], Path(), saves)
+    assert built == [[], [first], [first]]
+    build.rebuild_when_saved([first, second], Path(), saves)
+    assert built[3:] == [[second], [first], [first, second]]
+    assert capsys.readouterr().out == "a cell failed\n" * 2

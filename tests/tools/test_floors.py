@@ -148,7 +148,7 @@ def test_a_heavy_import_is_seen(heavy: str, how: str, tmp_path: Path) -> None:
         ("worked/__init__.py", "from .. import live", "live"),
         ("worked/_work.py", "from ..nn import MultiHeadAttention", "nn"),
         ("nn/tasks.py", "from ..lesson import progress", "lesson"),
-        ("figures/charts.py", "import attention_core.lesson", "lesson"),
+        ("figures/curves.py", "import attention_core.lesson", "lesson"),
         ("live/views.py", "from ..lesson import show", "lesson"),
     ],
 )

@@ -1,111 +1,48 @@
-"""Tests of additive attention and of the encoder-decoder: plain restatements are the oracles."""
+"""Tests of the models: the same steps, written out token by token, are the oracles."""
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from attention_core import Attention, attend, padding_mask
-from attention_core.nn import AdditiveAttention, EncoderDecoder, uniform_attention
-
-D_Q, D_K, D_HIDDEN, D_V = 2, 3, 5, 4
-MASK = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, True, True]])
+from attention_core import Attention, attend, causal_mask
+from attention_core.nn import (
+    AdditiveAttention,
+    AttentionOnly,
+    EncoderDecoder,
+    MultiHeadAttention,
+    uniform_attention,
+)
 
 
 def same(ours: Tensor, theirs: Tensor) -> None:
     torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
 
 
-def additive() -> AdditiveAttention:
-    torch.manual_seed(0)
-    return AdditiveAttention(D_Q, D_K, D_HIDDEN).double()
+# -- attention alone -----------------------------------------------------------------------------
 
 
-def inputs(batch: tuple[int, ...] = (2,)) -> tuple[Tensor, Tensor, Tensor]:
-    """Return random queries (3 rows), keys and values (4 rows)."""
-    generator = torch.Generator().manual_seed(1)
-    q, k, v = (
-        torch.randn((*batch, n, d), dtype=torch.float64, generator=generator, requires_grad=True)
-        for n, d in ((3, D_Q), (4, D_K), (4, D_V))
-    )
-    return q, k, v
+def test_attention_only_step_by_step() -> None:
+    model = AttentionOnly(n_tokens=5, d_model=6, n_heads=2, n_layers=2, n_positions=7).double()
+    tokens = torch.tensor([[0, 4, 2, 2], [1, 1, 3, 0]])
+    logits, weights = model(tokens)
+    x = model.embed.weight[tokens] + model.positions.weight[:4]
+    for layer, given in zip(model.layers, weights, strict=True):
+        assert isinstance(layer, MultiHeadAttention)
+        q, k, v = (w(x).unflatten(-1, (2, 3)).transpose(1, 2) for w in (layer.w_q, layer.w_k, layer.w_v))
+        heads = attend(q, k, v, mask=causal_mask(4, like=x))
+        same(given, heads.weights)
+        x = x + layer.w_o(heads.output.transpose(1, 2).flatten(-2))
+    same(logits, x @ model.w_o.weight.T)
 
 
-def by_loops(module: AdditiveAttention, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
-    """Return weights and output of one sequence, pair by pair."""
-    scores = torch.full((len(q), len(k)), -torch.inf, dtype=q.dtype)
-    for i in range(len(q)):
-        for j in range(len(k)):
-            if mask is None or mask[i, j]:
-                hidden = module.w_q.weight @ q[i] + module.w_k.weight @ k[j]
-                scores[i, j] = module.w_v.weight[0] @ torch.tanh(hidden)
-    weights = torch.softmax(scores, dim=-1)
-    return weights, weights @ v
-
-
-@pytest.mark.parametrize("mask", [None, MASK], ids=["no mask", "mask"])
-def test_additive_attention_pair_by_pair(mask: Tensor | None) -> None:
-    module = additive()
-    q, k, v = inputs()
-    found = module(q, k, v, mask=mask)
-    for b in range(len(q)):
-        weights, output = by_loops(module, q[b], k[b], v[b], mask)
-        same(found.weights[b], weights)
-        same(found.output[b], output)
-    if mask is not None:
-        assert torch.equal(found.masked_scores[:, ~mask], torch.full((2, 4), -torch.inf).double())
-        same(found.masked_scores[:, mask], found.scores[:, mask])
-
-
-def test_additive_attention_takes_the_keys_for_values() -> None:
-    q, k, _ = inputs()
-    same(additive()(q, k).output, additive()(q, k, k).output)
-
-
-def test_additive_gradients() -> None:
-    module = additive()
-    parameters = dict(module.named_parameters())
-    mask = padding_mask(torch.tensor([4, 2]), 4)
-
-    def output(q: Tensor, k: Tensor, v: Tensor, *values: Tensor) -> Any:
-        named = dict(zip(parameters, values, strict=True))
-        return torch.func.functional_call(module, named, (q, k, v), {"mask": mask}).output
-
-    assert torch.autograd.gradcheck(output, (*inputs(), *parameters.values()))
-
-
-@pytest.mark.parametrize("call", [additive(), uniform_attention], ids=["additive", "uniform"])
-def test_what_is_blocked_changes_nothing(call: Callable[..., Attention]) -> None:
-    if isinstance(call, AdditiveAttention):
-        call = AdditiveAttention(D_K, D_K, D_HIDDEN).double()
-    _, k, v = (x.detach() for x in inputs())
-    mask = padding_mask(torch.tensor([2, 2]), 4)
-    clean = call(k[:, :3], k, v, mask=mask)
-    for poison in (torch.nan, torch.inf, 1e6):
-        bad_k, bad_v = k.clone(), v.clone()
-        bad_k[:, 2:] = bad_v[:, 2:] = poison
-        found = call(k[:, :3], bad_k, bad_v, mask=mask)
-        assert torch.equal(found.weights, clean.weights)
-        assert torch.equal(found.output, clean.output)
-
-
-def test_a_query_without_keys_gets_nothing() -> None:
-    q, k, v = inputs()
-    found = additive()(q, k, v, mask=torch.zeros(3, 4, dtype=torch.bool))
-    assert not found.weights.any() and not found.output.any()
-    found.output.sum().backward()
-    assert q.grad is not None and not q.grad.any()
-
-
-def test_uniform_attention_is_the_mean() -> None:
-    _, k, v = inputs()
-    found = uniform_attention(k, k, v, mask=padding_mask(torch.tensor([4, 3]), 4))
-    same(found.output[0], v[0].mean(dim=0).expand(4, D_V))
-    same(found.output[1], v[1, :3].mean(dim=0).expand(4, D_V))
-    assert not found.scores.any()
+def test_attention_only_sees_no_future() -> None:
+    model = AttentionOnly(5, 6, 2, 2, 4)
+    a, b = (model(torch.tensor([row]))[0] for row in ([0, 1, 2, 3], [0, 1, 4, 4]))
+    torch.testing.assert_close(a[:, :2], b[:, :2])
+    assert not torch.allclose(a[:, 2:], b[:, 2:])
 
 
 # -- encoder and decoder -------------------------------------------------------------------------
@@ -216,37 +153,39 @@ def test_parameters_of_the_attention_belong_to_the_model() -> None:
 
 
 TEXT: Any = "2"
-NUMPY: Any = np.ones((2, D_K), np.float32)
+TOKENS, ONLY = torch.tensor([[0, 1]]), AttentionOnly(3, 4, 2, 1, 2)
 MODEL = EncoderDecoder(N_IN, N_OUT, D, attend)
-ADDITIVE = AdditiveAttention(D_Q, D_K, D_HIDDEN)
-Q, K = torch.ones(2, D_Q), torch.ones(4, D_K)
 
 ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
-    "d_q": (ValueError, lambda: AdditiveAttention(0, 1, 1), r"d_q must be at least 1, got 0"),
-    "d_hidden str": (
-        TypeError,
-        lambda: AdditiveAttention(1, 1, TEXT),
-        r"d_hidden must be an integer, got str",
-    ),
-    "query width": (ValueError, lambda: ADDITIVE(K, K), r"w_q.*q 3, w_q 2"),
-    "key width": (ValueError, lambda: ADDITIVE(Q, Q), r"w_k.*k 2, w_k 3"),
-    "key numpy": (TypeError, lambda: ADDITIVE(Q, NUMPY), r"one library, got q torch, k numpy"),
-    "value rows": (ValueError, lambda: ADDITIVE(Q, K, Q), r"row of v, got scores 4, v 2"),
-    "mask float": (TypeError, lambda: ADDITIVE(Q, K, mask=torch.ones(2, 4)), r"True = may attend, got torch"),
     "n_tokens_in": (ValueError, lambda: EncoderDecoder(0, 1, 1, attend), r"n_tokens_in must be at least 1"),
     "odd d_hidden": (ValueError, lambda: EncoderDecoder(1, 1, 3, attend), r"d_hidden must be even, .* got 3"),
     "attention": (TypeError, lambda: EncoderDecoder(1, 1, 2, TEXT), r"function or module, got str"),
+    "n_layers": (ValueError, lambda: AttentionOnly(3, 4, 2, 0, 2), r"n_layers must be at least 1, got 0"),
+    "n_positions": (ValueError, lambda: ONLY(TOKENS.repeat(1, 2)), r"n_positions = 2 tokens in a row, got 4"),
+    "token": (ValueError, lambda: ONLY(TOKENS + 2), r"tokens must be from 0 to 2, got 2 to 3"),
+    "token below": (ValueError, lambda: ONLY(TOKENS - 1), r"from 0 to 2, got -1 to 0"),
+    "tokens float": (TypeError, lambda: ONLY(TOKENS.float()), r"int64 or int32, got torch\.float32"),
+    "tokens list": (TypeError, lambda: ONLY([[0]]), r"torch tensor of int64 or int32, got list"),
+    "no tokens": (
+        ValueError,
+        lambda: ONLY(TOKENS[:, :0]),
+        r"from 1 to n_positions = 2 tokens in a row, got 0",
+    ),
     "source float": (
         TypeError,
         lambda: MODEL(SOURCE.float(), LENGTHS, TARGET),
-        r"source must be int64 or int32",
+        r"tokens must be a torch tensor of int64 or int32",
     ),
     "source out of range": (
         ValueError,
         lambda: MODEL(SOURCE + 1, LENGTHS, TARGET),
         r"from 0 to 5, got 1 to 6",
     ),
-    "target out of range": (ValueError, lambda: MODEL(SOURCE, LENGTHS, TARGET + 1), r"target .* from 0 to 4"),
+    "target out of range": (
+        ValueError,
+        lambda: MODEL(SOURCE, LENGTHS, TARGET + 1),
+        r"tokens must be from 0 to 4",
+    ),
     "target too short": (
         ValueError,
         lambda: MODEL(SOURCE, LENGTHS, TARGET[:, :1]),
@@ -277,7 +216,7 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "start": (
         ValueError,
         lambda: MODEL.generate(SOURCE, LENGTHS, 2, start=5),
-        r"start must be from 0 to 4, got 5",
+        r"tokens must be from 0 to 4, got 5 to 5",
     ),
     "start str": (
         TypeError,

@@ -1,4 +1,4 @@
-"""What every picture shares: palette, numbers as text, and the few shapes it is made of.
+"""What every picture shares: palette, fonts, the figure it becomes, what may come in, and words.
 
 Most pictures are laid out in inches: one data unit is one inch, and the picture is as large as
 its content (`sized_by_content`). Charts with real axes state the size of those (`sized`).
@@ -25,6 +25,7 @@ from matplotlib.textpath import text_to_path
 from attention_core._numbers import counted, numbers
 
 Q, K, V, WEIGHTS, OUTPUT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#F0E442"  # Okabe & Ito (2008)
+ROLES = {"q": Q, "k": K, "v": V}
 NEUTRAL, NEGATIVE = "#8A8A8A", "#B08D57"  # inputs and scores; numbers below zero
 INK, QUIET, RULE, BLOCKED = "#1A1A1A", "#595959", "#D9D9D9", "#BDBDBD"
 DEEP_WEIGHTS = "#6B2455"  # the weight 1
@@ -198,6 +199,13 @@ def array(name: str, values: Any, *, finite: bool = True, **axes: int | Labels) 
     return x
 
 
+def permissions(mask: Any, queries: Labels, keys: Labels) -> Any:
+    """Return a mask (queries, keys), or raise ValueError unless it is boolean and has that shape."""
+    if np.asarray(mask).dtype != np.bool_:
+        raise ValueError(f"mask must be boolean, True = may attend, got {np.asarray(mask).dtype}")
+    return array("mask", mask, queries=queries, keys=keys) > 0
+
+
 def agree(name: str, values: Any, formula: str, expected: Any) -> None:
     """Raise ValueError when a picture would show numbers that contradict each other."""
     if not np.allclose(values, expected, rtol=1e-5, atol=1e-5):
@@ -211,11 +219,17 @@ def width_of(values: Any) -> int:
     return shape[-1] if shape else 0
 
 
-# --- numbers and labels as text ---------------------------------------------------------------
+# --- words ---------------------------------------------------------------
 
 
 def spread(texts: Labels, labels: Labels) -> str:
-    """Say what each label has, the commonest value once: 0.31 on animal, 0.11 on each of the other six."""
+    """Say what each label has, the commonest value once.
+
+    >>> spread(["0.31", "0.11", "0.11", "0.11"], ["animal", "the", "street", "it"])
+    '0.31 on animal, 0.11 on each of the other three'
+    >>> spread(["2", "2", "2"], "abc"), spread(["1", "0"], "ab")
+    ('2 on each of the three', '1 on a, 0 on b')
+    """
     common = max(texts, key=list(texts).count)
     count = list(texts).count(common)
     if count < 3:

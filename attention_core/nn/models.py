@@ -1,4 +1,4 @@
-"""The encoder and decoder for which attention was invented: two recurrent networks and a look back."""
+"""Two whole models, from tokens to logits: attention alone, and an encoder and decoder that look back."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,76 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attention_core import _checks
-from attention_core.attention import Attention, padding_mask
-from attention_core.nn._tokens import check_token, check_tokens
+from attention_core.attention import Attention, causal_mask, padding_mask
+from attention_core.nn.attention import MultiHeadAttention
+
+
+class Tokens(nn.Embedding):
+    """A table with a row of numbers for each token; it says what is wrong with a token.
+
+    Shape: tokens (...) -> (..., d). Dtype: tokens int64 or int32; the rows that of the parameters.
+
+    Raises TypeError for what is not a torch tensor of integers, ValueError for a token out of range.
+
+    >>> Tokens(5, 2)(torch.tensor([[0, 4, 1]])).shape
+    torch.Size([1, 3, 2])
+    """
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the row of each token."""
+        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        if kind not in (torch.int64, torch.int32):
+            raise TypeError(f"tokens must be a torch tensor of int64 or int32, got {kind}")
+        try:  # the table itself looks at the tokens: we look only at those that it refused
+            return super().forward(tokens)
+        except IndexError:
+            most, came = self.num_embeddings - 1, f"{int(tokens.min())} to {int(tokens.max())}"
+            raise ValueError(f"tokens must be from 0 to {most}, got {came}") from None
+
+
+class AttentionOnly(nn.Module):
+    """Guess each next token with attention and nothing else: no norm, no feed-forward layer.
+
+    Formula: x = embed(tokens) + positions; in each layer x = x + attention(x), causal;
+    logits = x w_o.
+    Shapes: tokens (batch..., n) -> logits (batch..., n, n_tokens), and for each layer the weights
+    (batch..., n_heads, n, n). Dtype: that of the parameters.
+
+    Raises TypeError for numbers or tokens of the wrong kind; ValueError when a size is below 1,
+    n_heads does not divide d_model, a token is out of range, or n is above n_positions.
+
+    Source: Elhage et al. (2021), A Mathematical Framework for Transformer Circuits, section
+    "Two-Layer Attention-Only Transformers"; here the positions are learned.
+
+    >>> model = AttentionOnly(n_tokens=5, d_model=4, n_heads=2, n_layers=3, n_positions=6)
+    >>> logits, weights = model(torch.tensor([[0, 1, 0, 1]]))
+    >>> logits.shape, len(weights), weights[0].shape
+    (torch.Size([1, 4, 5]), 3, torch.Size([1, 2, 4, 4]))
+    """
+
+    def __init__(self, n_tokens: int, d_model: int, n_heads: int, n_layers: int, n_positions: int) -> None:
+        super().__init__()
+        for name, n in {"n_tokens": n_tokens, "n_layers": n_layers, "n_positions": n_positions}.items():
+            _checks.positive_int(name, n)
+        self.layers = nn.ModuleList(MultiHeadAttention(d_model, n_heads) for _ in range(n_layers))
+        self.embed = Tokens(n_tokens, d_model)
+        self.positions = nn.Embedding(n_positions, d_model)
+        self.w_o = nn.Linear(d_model, n_tokens, bias=False)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits of the token after each position, and the weights of each layer."""
+        x = self.embed(tokens)  # (batch..., n, d_model)
+        n, most = tokens.shape[-1], self.positions.num_embeddings
+        if not 0 < n <= most:
+            raise ValueError(f"there must be from 1 to n_positions = {most} tokens in a row, got {n}")
+        x = x + self.positions.weight[:n]  # (batch..., n, d_model)
+        mask = causal_mask(n, like=x)  # (n, n)
+        weights = []
+        for layer in self.layers:
+            heads = layer(x, mask=mask)
+            x = x + heads.output  # (batch..., n, d_model)
+            weights.append(heads.weights)  # (batch..., n_heads, n, n)
+        return self.w_o(x), weights
 
 
 class EncoderDecoder(nn.Module):
@@ -57,8 +125,8 @@ class EncoderDecoder(nn.Module):
             raise ValueError(f"d_hidden must be even, one half for each direction, got {d_hidden}")
         if not callable(attention):
             raise TypeError(f"attention must be a function or module, got {type(attention).__name__}")
-        self.embed_source = nn.Embedding(n_tokens_in, d_hidden)
-        self.embed_target = nn.Embedding(n_tokens_out, d_hidden)
+        self.embed_source = Tokens(n_tokens_in, d_hidden)
+        self.embed_target = Tokens(n_tokens_out, d_hidden)
         d_each = d_hidden // 2 if bidirectional else d_hidden
         self.encoder = nn.GRU(d_hidden, d_each, batch_first=True, bidirectional=bidirectional)
         self.w_s = nn.Linear(d_hidden, d_hidden)
@@ -72,7 +140,6 @@ class EncoderDecoder(nn.Module):
         Shapes: source (batch, n_s), lengths (batch,), target (batch, 1 + n_t) with the start token
         first -> logits (batch, n_t, n_tokens_out) for target[:, 1:], weights (batch, n_t, n_s).
         """
-        check_tokens("target", target, self.embed_target.num_embeddings)
         _checks.equal_sizes(
             "target must have one row for each source", source=len(source), target=len(target)
         )
@@ -94,7 +161,7 @@ class EncoderDecoder(nn.Module):
         token, weights (batch, n_steps, n_s). No gradients.
         """
         _checks.positive_int("n_steps", n_steps)
-        check_token("start", start, self.embed_target.num_embeddings)
+        _checks.whole_number("start", start)
         with torch.no_grad():
             h, s, mask = self.encode(source, lengths)
             y = torch.full_like(source[:, 0], start)  # (batch,)
@@ -108,7 +175,6 @@ class EncoderDecoder(nn.Module):
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the states h (batch, n_s, d_hidden), s_0 (batch, d_hidden), and the mask of padding."""
-        check_tokens("source", source, self.embed_source.num_embeddings)
         _check_lengths(lengths, source)
         n_s = source.shape[1]
         x = self.embed_source(source)  # (batch, n_s, d_hidden)

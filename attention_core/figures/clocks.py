@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Arc, Circle
 
 from attention_core._numbers import numbers, vector
-from attention_core.figures._drawing import (
+from attention_core.figures._marks import arrow, page, write
+from attention_core.figures._style import (
     BODY,
     INK,
     QUIET,
@@ -23,7 +24,6 @@ from attention_core.figures._drawing import (
     text_width,
     width_of,
 )
-from attention_core.figures._shapes import arrow, page, write
 
 RADIUS, DIAL = 0.27, 0.8  # inches: a clock, a circle in which a query meets a key
 ACROSS = 4  # such circles in a row

@@ -1,4 +1,4 @@
-"""Colours and the few shapes, in inches, that the pictures are made of."""
+"""The pieces that the pictures are made of, in matplotlib: colours, cells, arrows, bars; in inches."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
 from attention_core._numbers import numbers
-from attention_core.figures._drawing import (
+from attention_core.figures._style import (
     BLOCKED,
     BODY,
     CELL,
@@ -69,7 +69,7 @@ def _luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-# --- shapes, in inches ------------------------------------------------------------------------
+# --- pieces ------------------------------------------------------------------------
 
 
 class Box(NamedTuple):
@@ -255,7 +255,7 @@ def apart(positions: Sequence[float], gap: float) -> list[float]:
     return moved
 
 
-def bars(
+def bar_row(
     ax: Axes,
     left: float,
     base: float,
