@@ -16,7 +16,7 @@ import numpy as np
 from attention_core import _numbers
 from attention_core._numbers import fixed
 from attention_core.attention import Attention
-from attention_core.figures._drawing import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array
+from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array
 from attention_core.figures.svg import (
     EDGE,
     SMALL,

@@ -15,7 +15,7 @@ from unicodedata import bidirectional
 
 import matplotlib
 
-from attention_core.figures._drawing import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
+from attention_core.figures._style import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
