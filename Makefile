@@ -1,5 +1,6 @@
 # `make` alone lists the commands. Written for GNU make 3.81 (macOS) and newer.
 # PYTHON: the Python 3.11 or newer to start from. LAB_ARGS: more arguments for JupyterLab.
+# VERSIONS: oldest or newest, in place of the tested versions of all packages.
 
 # Text is UTF-8 on Windows too.
 export PYTHONUTF8 := 1
@@ -8,15 +9,16 @@ PYTHON ?= python3
 LAB_ARGS ?=
 NAMES ?=
 
-VENV := $(if $(LOWEST),.venv-lowest,.venv)
+VENV := .venv$(if $(VERSIONS),-$(VERSIONS))
 ifeq ($(OS),Windows_NT)
-BIN := Scripts/python.exe
+BIN := Scripts
 else
-BIN := bin/python
+BIN := bin
 endif
-RUN := $(VENV)/$(BIN)
-COLAB_RUN := .venv-colab/$(BIN)
+RUN := $(VENV)/$(BIN)/python
+COLAB_RUN := .venv-colab/$(BIN)/python
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-kernel-startup-timeout 120
+QUICK := tests/kernels tests/worked
 
 # Empty files whose dates say what has been installed, and when.
 LAB_READY := $(VENV)/.lab-ready
@@ -27,7 +29,7 @@ INPUTS := pyproject.toml constraints.txt tools/install.py
 # JupyterLab refuses to run as root, the usual user in a container, unless it is told to.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-INSTALL = $(PYTHON) -m tools.install $(if $(LOWEST),--lowest) $(VENV)
+INSTALL = $(PYTHON) -m tools.install $(if $(VERSIONS),--versions $(VERSIONS)) $(VENV)
 define CHECK_PYTHON
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	echo "This needs Python 3.11 or newer, and '$(PYTHON)' is not (or is missing)."; \
@@ -35,8 +37,11 @@ define CHECK_PYTHON
 	exit 1; }
 endef
 
+# torch's sums depend on the number of threads.
+check lint test test-colab notebooks figures watch bench: export OMP_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
-.PHONY: help lab minilm test test-colab notebooks figures bench bench-live clean
+.PHONY: help lab reset minilm check lint test test-colab notebooks figures watch bench bench-live clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -45,24 +50,44 @@ lab: $(LAB_READY) ## set up .venv and open JupyterLab (on a server: LAB_ARGS=--n
 	@echo "Opening JupyterLab on the first notebook. Stop it with Ctrl+C."
 	@$(RUN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(ALLOW_ROOT) $(LAB_ARGS)
 
+reset: ## bring a notebook back as it was, and keep a dated copy of yours (NAMES=03, NAMES=all)
+	@$(PYTHON) -m tools.reset $(NAMES)
+
 minilm: ## add a trained model (83 MB), for the last part of notebook 13
 	$(CHECK_PYTHON)
 	@$(INSTALL) lab torch minilm
 	@touch $(LAB_READY)
 
-test: $(TEST_READY) ## set up .venv and run every check (the oldest versions allowed: LOWEST=1)
-	@$(RUN) -m tools.run_checks
+check: lint ## for every save: lint and the quick tests, in less than a minute
+	@$(RUN) -m pytest $(QUICK)
+	@echo "Passed: lint, quick tests."
+
+lint: $(TEST_READY) ## style, imports, packaging and types
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(VENV)/$(BIN)/lint-imports --no-logo --no-cache
+	@$(RUN) -m validate_pyproject pyproject.toml
+	@$(RUN) -m mypy
+
+# Other versions of the tools find other faults, so `make lint` is for the tested versions alone.
+test: $(if $(VERSIONS),$(TEST_READY),lint) ## set up .venv and run every check (VERSIONS=oldest: with the oldest versions allowed)
+	@$(RUN) -m pytest
+	@$(RUN) -m pytest $(NBVAL) notebooks/[0-9]*.ipynb
+	@echo "Passed: $(if $(VERSIONS),,lint, )tests, notebooks$(if $(VERSIONS), (lint is for the tested versions))."
 
 test-colab: $(COLAB_READY) ## run the notebooks and the live views with the versions that Colab has
 	@$(COLAB_RUN) -m pytest tests/colab # installs the package, so it comes first
-	@$(COLAB_RUN) -m pytest tests/test_live.py tests/test_lesson.py
-	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL) notebooks
+	@$(COLAB_RUN) -m pytest tests/live tests/notebooks/test_lesson.py
+	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL) notebooks/[0-9]*.ipynb
 
 notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (some: NAMES="01 03")
 	@$(RUN) -m tools.build $(NAMES)
 
 figures: $(TEST_READY) ## draw the figures alone
 	@$(RUN) -m tools.build --figures
+
+watch: $(TEST_READY) ## execute notebooks again whenever their sources are saved (NAMES=07)
+	@$(RUN) -m tools.build --watch $(NAMES)
 
 bench: $(TEST_READY) ## measure the package's speed; writes tests/benchmarks/RESULTS.md (10 minutes)
 	@$(RUN) -m pytest tests/benchmarks --benchmark-enable --benchmark-only
@@ -71,9 +96,8 @@ bench: $(TEST_READY) ## measure the package's speed; writes tests/benchmarks/RES
 bench-live: $(TEST_READY) ## measure in a browser how fast the live views follow a slider
 	@$(RUN) -m tests.benchmarks.bench_live
 
-clean: ## remove .venv and every other leftover
-	rm -rf .venv .venv-lowest .venv-colab .virtual_documents build *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find attention_core notebooks tests tools -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+clean: ## remove .venv and the caches
+	@$(PYTHON) -m tools.clean
 
 $(LAB_READY): $(INPUTS)
 	$(CHECK_PYTHON)
@@ -87,5 +111,5 @@ $(TEST_READY): $(INPUTS)
 
 $(COLAB_READY): tests/colab/pins.txt tools/install.py
 	$(CHECK_PYTHON)
-	@$(PYTHON) -m tools.install --colab .venv-colab torch minilm
+	@$(PYTHON) -m tools.install --versions colab .venv-colab torch minilm
 	@touch $@

@@ -235,7 +235,9 @@ def _not_numbers(answer: Any) -> str | None:
 
 
 def _array(x: Any) -> np.ndarray:
-    """Return `x` as a numpy array, a torch tensor too: without its gradient, bfloat16 as float32."""
+    """Return `x` as a numpy array, tensors too: without their gradients, bfloat16 as float32."""
+    if isinstance(x, list | tuple):
+        return np.asarray([_array(entry) for entry in x])
     if "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
         x = x.detach().cpu()
         x = x.float() if x.is_floating_point() and x.element_size() < 4 else x
@@ -250,16 +252,24 @@ def _same(a: Any, b: Any) -> bool:
 
 def _near(guess: Any, answer: Any) -> bool:
     """Does a guess say what the answer says: the same word, or the same numbers to two decimals?"""
+    guess, answer = _yes_or_no(guess), _yes_or_no(answer)
     if isinstance(answer, str):
-        words = {True: "yes", False: "no"}
-        word = words[guess] if isinstance(guess, bool) else str(guess)
-        return word.strip().lower() == answer.lower()
+        return str(guess).strip().lower() == answer.lower()
     try:
-        a, b = (np.asarray(_array(x), dtype=float).squeeze() for x in (guess, answer))
+        a, b = (_array(x).astype(float).squeeze() for x in (guess, answer))
     except (TypeError, ValueError):
         return False
     size = 1 if np.array_equal(b, np.round(b)) else np.maximum(1, np.abs(b))  # whole numbers: exactly
     return a.shape == b.shape and bool(np.all(np.isclose(a, b, rtol=0, atol=0.005 * size)))
+
+
+def _yes_or_no(x: Any) -> Any:
+    """Return the word for one truth value of any library, and everything else as it is."""
+    try:
+        truth = _array(x)
+    except (TypeError, ValueError):
+        return x
+    return ("no", "yes")[int(truth.item())] if truth.dtype == bool and truth.size == 1 else x
 
 
 def _difference(answer: Any, expected: Any) -> str:
@@ -268,7 +278,8 @@ def _difference(answer: Any, expected: Any) -> str:
     if a.shape != b.shape:
         right = "The numbers are right. " if a.size == b.size and _same(a.ravel(), b.ravel()) else ""
         return f"{right}The shape should be {b.shape}, and yours is {a.shape}."
-    gap = np.abs(a - b)
+    differs = ~np.isclose(a, b, rtol=0, atol=0, equal_nan=True)  # −∞ in both is no difference
+    gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=differs))
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gap), gap.shape))
     place = f" at index {list(at)}" if at else ""
     return f"The largest difference is {printed(gap[at])}{place}: yours is {printed(a[at])}."

@@ -32,8 +32,8 @@ from tqdm import tqdm
 from watchfiles import watch
 from watchfiles.main import FileChange
 
+from attention_core.figures.gallery import write_figures
 from tools import colab
-from tools.gallery import write_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"

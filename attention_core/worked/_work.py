@@ -1,19 +1,24 @@
 """One function for each worked example: every named quantity, from the inputs, with the kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attention_core.attention import Attention, attend, attention_scores, softmax
 from attention_core.heads import multi_head, split_heads
-from attention_core.worked._files import Array, Example, Value, decimal
+
+if TYPE_CHECKING:  # these modules import each other
+    from attention_core.worked import Array, Example, Value
 
 
 def _one_query(s0: Example) -> dict[str, Value]:
     q, k, v = s0["q"], s0["k"], s0["v"]
     steps = _attend_one(q[0], k, v)
-    printed_weights = _as_printed(s0, "weights")
+    printed_weights = s0.as_printed("weights")
     return {
         "first_products": q[0] * k[0],
         "first_dot_product": _dot(q[0], k[0]),
@@ -24,11 +29,10 @@ def _one_query(s0: Example) -> dict[str, Value]:
         "output": steps.output,
         "output_sum": float(steps.output.sum()),
         "v_row_sums": v.sum(axis=1),
-        "scores_from_printed_dot_products": _as_printed(s0, "dot_products") / np.sqrt(q.shape[-1]),
-        "weights_from_printed_scores": softmax(_as_printed(s0, "scores")),
+        "scores_from_printed_dot_products": s0.as_printed("dot_products") / np.sqrt(q.shape[-1]),
+        "weights_from_printed_scores": softmax(s0.as_printed("scores")),
         "third_share_from_printed_weights": printed_weights[2] * v[2],
-        "output_from_printed_weights": printed_weights @ v,
-        "printed_output_sum": float(_as_printed(s0, "output").sum()),
+        "printed_output_sum": float(s0.as_printed("output").sum()),
     }
 
 
@@ -113,13 +117,7 @@ def _it_animal_other_values(s1: Example, it: int, animal: int) -> dict[str, Valu
 
 def _it_animal_distance(s1: Example) -> dict[str, Value]:
     apart = s1["sentence"].index("it") - s1["sentence"].index("animal")
-    demo_apart = s1["tokens"].index("it") - s1["tokens"].index("animal")
-    return {
-        "words_between": apart - 1,
-        "places_apart": apart,
-        "demo_words_between": demo_apart - 1,
-        "demo_places_apart": demo_apart,
-    }
+    return {"words_between": apart - 1, "places_apart": apart}
 
 
 def _softmax_ratios(s1: Example) -> dict[str, Value]:
@@ -131,31 +129,30 @@ def _three_tokens(s3: Example) -> dict[str, Value]:
     q, k, v = s3["q"], s3["k"], s3["v"]
     dot_products = attention_scores(q, k, scale=1.0)
     steps = attend(q, k, v)
-    exp = np.exp(steps.scores)
+    exp = np.exp(steps.scores[0])
     return {
         "sqrt_d_k": float(np.sqrt(q.shape[-1])),
         **{"dot_products": dot_products, "first_dot_products": dot_products[0]},
         **{"scores": steps.scores, "first_scores": steps.scores[0]},
-        **{"exp_scores": exp, "first_exp_scores": exp[0]},
-        **{"exp_sums": exp.sum(axis=1), "first_exp_sum": float(exp[0].sum())},
-        "first_two_exp_sum": float(exp[0, :2].sum()),
+        **{"first_exp_scores": exp, "first_exp_sum": float(exp.sum())},
+        "first_two_exp_sum": float(exp[:2].sum()),
         **{"weights": steps.weights, "first_weights": steps.weights[0]},
         "first_weights_sum": float(steps.weights[0].sum()),
         "first_shares_y": steps.weights[0] * v[:, 1],
         **{"output": steps.output, "first_output": steps.output[0]},
-        **_three_tokens_slips(s3, exp[0]),
+        **_three_tokens_slips(s3, exp),
     }
 
 
 def _three_tokens_slips(s3: Example, exp: Array) -> dict[str, Value]:
     """How the source came to its last digits: it cut them off, then added what was left."""
-    printed = _as_printed(s3, "first_exp_scores")
+    printed = s3.as_printed("first_exp_scores")
     last_digit = Decimal(str(printed[0].item()))
     cut_off = Decimal(str(exp[0].item())).quantize(last_digit, rounding=ROUND_DOWN)
     return {
         "first_exp_score_cut_off": float(cut_off),
         "printed_exp_sum": float(printed.sum()),
-        "exp_of_printed_score": float(np.exp(_as_printed(s3, "first_scores")[0])),
+        "exp_of_printed_score": float(np.exp(s3.as_printed("first_scores")[0])),
     }
 
 
@@ -177,9 +174,12 @@ def _module_shapes(example: Example) -> dict[str, Value]:
         x = np.zeros((example[f"{source}_batch_size"], n, d_model))
         steps = multi_head(x, x, w, w, w, w, n_heads=n_heads)
         shapes[f"{source}_output_shape"] = np.array(steps.output.shape)
-        shapes[f"{source}_weights_shape"] = np.array(steps.weights.shape)
     heads = split_heads(np.zeros((n, d_model)), n_heads)
-    return shapes | {"split_shape": np.array(heads.shape), "head_axes": np.array(heads.shape)[[0, 2]]}
+    return {
+        **shapes,
+        "s4_weights_shape": np.array(steps.weights.shape),
+        "head_axes": np.array(heads.shape)[[0, 2]],
+    }
 
 
 def _heads_in_memory(s4: Example) -> dict[str, Value]:
@@ -261,12 +261,3 @@ def _head_width(d_model: int, n_heads: int) -> int:
 def _columns(s1: Example, w_v: Array) -> list[Array]:
     """Return q, k, v of all tokens in the source's column convention, q = W x."""
     return [s1["embeddings"] @ w.T for w in (s1["w_q"], s1["w_k"], w_v)]
-
-
-def _as_printed(example: Example, quantity: str) -> Array:
-    """Return what the source printed for `quantity`, as numbers to compute on with."""
-    for published in example.published:
-        if published.quantity == quantity:
-            texts = np.asarray(published.printed)
-            return np.array([float(decimal(text)) for text in texts.ravel().tolist()]).reshape(texts.shape)
-    raise ValueError(f"{example.id} publishes no {quantity!r}, which other quantities are computed from")

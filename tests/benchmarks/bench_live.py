@@ -19,7 +19,7 @@ from tests.browser.lab import chromium, find_chromium, jupyterlab, python
 
 MOVES = 50
 MEDIAN, P95, FASTER = 60, 100, 4  # milliseconds, milliseconds, times: what the views must hold
-VIEWS = ["Attention", "DotProduct", "Scaling", "Softmax", "Values", "ItAnimal", "Heads", "Mask", "Kernel"]
+VIEWS = ["Attention", "DotProduct", "Scaling", "Softmax", "Values", "ItAnimal", "Heads", "Mask", "Regression"]
 VIEWS += ["Ledger"]
 SECOND = ("Heads", "Mask")  # here the second slider has room for every move
 
@@ -120,7 +120,7 @@ def main() -> int:
         timings = []
         for i, name in enumerate(VIEWS):
             view = page.locator(".attention-view").nth(i)
-            slider = view.locator(".noUi-handle:visible").nth(name in SECOND)
+            slider = view.locator(".noUi-handle:visible").nth(int(name in SECOND))
             timings.append(Timing.of(f"{name}View", measure(page, i + 1, ".attention-view svg", slider)))
         cell = page.locator(".jp-CodeCell").nth(len(VIEWS) + 1)
         times = measure(page, len(VIEWS) + 1, "img", cell.locator(".noUi-handle"))

@@ -10,11 +10,9 @@ from tests.browser.lab import MISSING, Lab, chromium, find_chromium, jupyterlab
 
 SETUP = """
 import warnings
-from attention_core.live import *
-from tests.live.test_live import assert_same
-kinds = [AttentionView, DotProductView, ScalingView, SoftmaxView, ValuesView, ItAnimalView, HeadsView]
-kinds += [MaskView, KernelView, LedgerView]
-views = [kind() for kind in [*kinds, AttentionView]]  # the first one twice
+from attention_core.live import show_live
+from tests.live.oracles import VIEWS, assert_same
+views = [kind() for kind in [*VIEWS, VIEWS[0]]]  # the first one twice
 """
 COUNT = 11
 

@@ -8,13 +8,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from attention_core.live._shapes import STRONGEST
+from attention_core.live._svg import STRONGEST
 from tests.browser.lab import python
-from tests.live.test_live import ATTACK, contrast
+from tests.live.oracles import ATTACK, contrast
 
 NAMES = [
     *("attention", "dot product", "scaling", "softmax", "values", "it-animal", "heads"),
-    *("mask", "kernel", "ledger"),
+    *("mask", "regression", "ledger"),
 ]
 COPY = len(NAMES)  # the second view of the first kind
 FOCUSABLE = "input:visible, select:visible, button:visible, .noUi-handle:visible"
@@ -26,7 +26,9 @@ each_view = pytest.mark.parametrize("at", range(len(NAMES)), ids=NAMES)
 def as_new(page: Page) -> Iterator[None]:
     """Leave every view as it was found, and the page at rest."""
     yield
-    python(page, "for view in views: view._example.value = list(view._examples)[1]; view._example.index = 0")
+    python(
+        page, "for view in views: view.preset = list(view.presets)[1]; view.preset = next(iter(view.presets))"
+    )
     said = python(page, "print(*[view.words for view in views], sep='|')").split("|")
     for at, expected in enumerate(said):
         expect(page.locator(".attention-view").nth(at).locator("svg")).to_have_attribute(
@@ -100,7 +102,7 @@ def test_typing_choosing_and_ticking_move_the_picture(page: Page) -> None:
         lambda: one.get_by_label("q[0, 1]", exact=True).fill("1.5"),
         lambda: one.get_by_label("divide by √d_k").click(),
         lambda: one.get_by_label("block key 1").click(),
-        lambda: one.get_by_label("Example").select_option("Three tokens (S3), query 2"),
+        lambda: one.get_by_label("Preset").select_option("Three tokens (S3), query 2"),
         lambda: one.get_by_label("block key 0").click(),
     ):
         before = words(page, 0)
@@ -143,9 +145,9 @@ def test_many_values_in_a_row_end_with_the_last(page: Page) -> None:
     wait_for_kernel(page, 1)
 
 
-def test_an_example_is_not_changed_by_being_drawn(page: Page) -> None:
+def test_a_preset_is_not_changed_by_being_drawn(page: Page) -> None:
     # A slider that is drawn reports the nearest of its steps, here 2.05 for 2.0616.
-    assert python(page, "print(views[1].a.round(12), views[1]._example.value)") == "[2.  0.5] two vectors"
+    assert python(page, "print(views[1].a.round(12), views[1].preset)") == "[2.  0.5] two vectors"
 
 
 # --- bad input --------------------------------------------------------------------------------------

@@ -84,7 +84,18 @@ def test_predict_right_wrong_and_hint() -> None:
 
 @pytest.mark.parametrize(
     ("guess", "answer"),
-    [("Yes ", "yes"), (True, "yes"), (False, "no"), ("3", 3), ([3], 3), (np.inf, np.inf), ("inf", np.inf)],
+    [
+        ("Yes ", "yes"),
+        (True, "yes"),
+        (np.False_, "no"),
+        (np.array(True), "yes"),
+        ("no", np.False_),
+        (True, True),
+        ("3", 3),
+        ([3], 3),
+        (np.inf, np.inf),
+        ("inf", np.inf),
+    ],
 )
 def test_predict_accepts_what_means_the_same(guess, answer) -> None:
     assert ": right." in said(predict, "?", guess, answer)
@@ -97,6 +108,10 @@ def test_predict_accepts_what_means_the_same(guess, answer) -> None:
         (None, 3),
         ("no", "yes"),
         (True, "no"),
+        (np.True_, "no"),
+        ("yes", np.False_),
+        ([True, False], "yes"),
+        ([[1], [2, 3]], 3),
         ([1, 2], 3),
         (20500, 20480),
         (np.nan, 1.0),
@@ -134,10 +149,23 @@ def test_check_reads_torch_tensors() -> None:
     torch = pytest.importorskip("torch")
     assert said(check, torch.tensor([0.25, 0.75], requires_grad=True), np.array([0.25, 0.75])) == "Correct."
     assert said(check, torch.tensor([0.25], dtype=torch.bfloat16), np.array([0.25])) == "Correct."
+    rows = [torch.tensor([0.25, 0.75], requires_grad=True) for _ in range(2)]
+    assert said(check, rows, np.array([[0.25, 0.75]] * 2)) == "Correct."
+    assert said(check, [*rows, rows[0][:1]], 1.0).startswith("Not yet. An array of numbers is expected")
 
 
-def test_check_with_nan_is_not_right() -> None:
-    assert said(check, [np.nan], [1.0]).startswith("Not yet.")
+def test_a_prediction_may_be_a_torch_tensor() -> None:
+    torch = pytest.importorskip("torch")
+    assert ": right." in said(predict, "?", torch.tensor(True), "yes")
+    assert ": not so." in said(predict, "?", torch.tensor(False), "yes")
+    assert ": right." in said(predict, "?", torch.tensor(0.39, requires_grad=True), 0.386613)
+
+
+def test_check_finds_the_difference_beside_infinities() -> None:
+    expected = np.array([[0.5, -np.inf], [1.0, 2.0]])
+    assert "is 1.0000 at index [1, 0]: yours is 2.0000" in said(check, [[0.5, -np.inf], [2, 2]], expected)
+    assert "is inf at index [0, 1]: yours is 0.0000" in said(check, [[0.5, 0.0], [1.5, 2.0]], expected)
+    assert "is nan at index [1, 1]: yours is nan" in said(check, [[0.5, -np.inf], [9, np.nan]], expected)
 
 
 def test_each_typical_mistake_has_its_hint(qkv) -> None:

@@ -1,4 +1,4 @@
-"""The few shapes that live pictures are made of, as SVG text.
+"""What live pictures are made of, as SVG text.
 
 Ink is `currentColor`, so that a picture follows a light or a dark page. Fills behind text stay pale
 enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb each other.
@@ -8,43 +8,44 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
+from unicodedata import bidirectional
 
 import numpy as np
 
 from attention_core._numbers import dot_product, number, plain
-from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, shown
+from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
-LETTER = 0.55  # about how wide a letter is, as a share of the font size
 SIZE = 13  # CSS pixels; nothing is smaller than SMALL
 SMALL = 12
 FULL = 804  # CSS pixels: the width of a picture below its controls
 FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
+ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Labels = Sequence[str]
 Point = tuple[float, float]
 
 
-class Drawing(NamedTuple):
+class Picture(NamedTuple):
     """A picture, and the same facts in words."""
 
     svg: str
     words: str
 
 
-def drawing(width: int, height: int, words: str, *parts: str) -> Drawing:
+def picture(width: float, height: float, words: str, *parts: str) -> Picture:
     """Put `parts` on a sheet of fixed size, whose accessible name is `words`."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
-        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" fill="currentColor" '
+        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" fill="currentColor" '
         f'font-family="system-ui, sans-serif" font-size="{SIZE}" text-anchor="middle">'
     )
-    return Drawing(f"{head}{''.join(parts)}</svg>", words)
+    return Picture(f"{head}{''.join(parts)}</svg>", words)
 
 
-# --- numbers ----------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------------
 
 
 def products(a: Array, b: Array) -> str:
@@ -55,6 +56,19 @@ def products(a: Array, b: Array) -> str:
 def named(values: Array, names: Labels) -> str:
     """Say what each name has: key 0 0.3866, key 1 0.2670."""
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
+
+
+def isolated(label: str) -> str:
+    """Return a label that runs from right to left so that it does not turn round what stands beside it."""
+    return f"{ISOLATE}{label}{POP}" if {"R", "AL"} & set(map(bidirectional, label)) else label
+
+
+def label(content: str, room: float, *, size: float = SMALL) -> str:
+    """Return what fits into `room` pixels of a token typed by someone."""
+    content = shown(content.strip(ISOLATE + POP))[:99]
+    while len(content) > 1 and em_width(content) * size > room:
+        content = content.removesuffix("…")[:-1] + "…"
+    return isolated(content)
 
 
 # --- shapes -----------------------------------------------------------------------------------
@@ -81,13 +95,6 @@ def text(
 def lines(x: float, y: float, contents: Sequence[str], *, step: float = 22) -> str:
     """Write one line of text below the other, from x to the right."""
     return "".join(text(x, y + i * step, line, anchor="start") for i, line in enumerate(contents))
-
-
-def label(content: str, room: float) -> str:
-    """Return what fits into `room` pixels of a token typed by someone."""
-    fits = max(int(room / (SMALL * LETTER)), 2)
-    content = shown(content)
-    return content if len(content) <= fits else content[: fits - 1] + "…"
 
 
 def rect(
