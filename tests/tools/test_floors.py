@@ -84,13 +84,14 @@ def planted(folder: Path, path: str, line: str) -> str:
         ("attention.py", "from attention_core.worked import load", "No floor looks up"),
         ("figures/__init__.py", "import attention_core.live", "No floor looks up"),
         ("new.py", "", "No floor looks up"),  # a room without a floor
+        ("figures/bars.py", "from attention_core.attention import attend", "Pictures draw"),
         ("heads.py", "def late():\n    from matplotlib import pyplot", "Nothing heavy"),
         ("worked/__init__.py", "import torch.nn as nn", "Nothing heavy"),
     ],
 )
 def test_a_broken_contract_is_seen(path: str, line: str, broken: str, tmp_path: Path) -> None:
     said = planted(tmp_path, path, line)
-    assert any(line.startswith(broken) and line.endswith("BROKEN") for line in said.splitlines())
+    assert any(line.startswith(broken) and " BROKEN" in line for line in said.splitlines())
 
 
 # --- what an import loads, and costs ---------------------------------------------------------------
