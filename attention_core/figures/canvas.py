@@ -16,26 +16,22 @@ import numpy as np
 from attention_core import _numbers
 from attention_core._numbers import fixed
 from attention_core.attention import Attention
-from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array
+from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array, em_width
 from attention_core.figures.svg import (
-    EDGE,
     SMALL,
     STRONGEST,
     Labels,
-    Line,
     Picture,
     Piece,
-    Place,
-    across,
     broken,
-    centre,
+    coloured,
     hatch,
-    line,
+    path,
+    picture,
     rect,
-    sheet,
+    role_inks,
     slanted,
     text,
-    width_of,
 )
 
 # Every word that the picture says, in one place for a translation.
@@ -50,7 +46,7 @@ WORDS = {
 }
 LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 4, "output": 4}  # what each lesson lights
 COLORS = {"scores": NEUTRAL, "weights": WEIGHTS, "output": OUTPUT}
-PICKED = 2.6  # the width of an outline
+EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
 MANY = 4  # more keys than this stand in small cells
 LARGE = 20.0  # exp of more would not fit into a line
 MARGIN, GAP, STEP = 10.0, 24.0, 22.0  # around the picture, between its two lines, from sum to sum
@@ -59,6 +55,8 @@ DECIMALS = 3  # in every number of the picture
 
 plain = functools.partial(_numbers.plain, most=DECIMALS)
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Line = Sequence[Piece]
+Place = tuple[float, float, float, float]  # x, y, width, height
 Sums = Callable[[int, int], list[Line]]
 
 
@@ -173,9 +171,9 @@ def canvas(
                 [] if step in hide else [part for pieces in sums[step](i, j) for part in broken(pieces, room)]
             )
             if step in hide:
-                inside = rect(place, edge=EDGE) + text(*centre(place), "?")
+                inside = frame(place) + text(*centre(place), "?")
             elif step != "output" and steps.masked_scores[i, j] == -math.inf:
-                inside = rect(place, edge=outline(cell == here)) + hatch(place)
+                inside = frame(place, cell == here) + hatch(*place)
             elif step == "weights":
                 inside = level(place, value, old[step][i, j], color, cell == here)
             else:
@@ -188,7 +186,8 @@ def canvas(
     if n_q == 1 and "weights" not in hide:
         parts += standing(at, steps.weights[0], old["weights"][0], lit(WEIGHTS, "weights", stage))
     height = at.scores.bottom + 52 + STEP * n_lines
-    return sheet(at.output.right + MARGIN, height, in_words(steps, queries, keys, hide), rules(at), parts)
+    words = in_words(steps, queries, keys, hide)
+    return picture(at.output.right + MARGIN, height, words, *parts, css=rules(at))
 
 
 def lit(color: str, part: str, stage: int) -> str:
@@ -211,14 +210,14 @@ def layout(
     (n_q, d_k), (n_k, d_v) = q.shape, v.shape
     many = n_k > MANY
     high, wide, wide_in, wide_out = (27.0, 27.0, 27.0, 38.0) if many else (36.0, 52.0, 38.0, 52.0)
-    rows = max(width_of(name, SMALL) for name in queries) + MARGIN + 8
-    left_of_k = max((width_of(name, SMALL) for name in features), default=0.0) + MARGIN + 8
+    rows = max(em_width(name) * SMALL for name in queries) + MARGIN + 8
+    left_of_k = max((em_width(name) * SMALL for name in features), default=0.0) + MARGIN + 8
     x = max(rows + d_k * wide_in + 14, left_of_k)
-    longest = max(width_of(name, SMALL) for name in keys)
+    longest = max(em_width(name) * SMALL for name in keys)
     above = longest * 0.71 + 12 if longest > wide - 4 else 20.0  # slanted, or level
     y = MARGIN + above + max(d_k, n_k) * high + GAP
     scores = Field(x, y, n_q, n_k, wide, high)
-    box = Field(scores.right + 10, y, 1, 1, max(40.0, width_of(divisor, 13) + 10), n_q * high)
+    box = Field(scores.right + 10, y, 1, 1, max(40.0, em_width(divisor) * 13 + 10), n_q * high)
     softmax = box._replace(x=box.right + 6, wide=62.0)
     weights = scores._replace(x=softmax.right + 10)
     output = Field(weights.right + longest + 20, y, n_q, d_v, wide_out, high)
@@ -239,19 +238,17 @@ def titles(at: Layout, queries: Labels, keys: Labels, features: Labels) -> Itera
     for field, names in ((at.q, queries), (at.v, keys), (at.k, features)):
         for i, name in enumerate(names):
             yield text(field.x - 8, centre(field.place(i, 0))[1], name, size=SMALL, anchor="end")
-    slants = max(width_of(name, SMALL) for name in keys) > at.k.wide - 4
+    slants = max(em_width(name) * SMALL for name in keys) > at.k.wide - 4
     for j, name in enumerate(keys):
         x = centre(at.k.place(0, j))[0]
         yield slanted(x, at.k.y - 8, name) if slants else text(x, at.k.y - 12, name, size=SMALL)
-    yield text(at.q.middle, at.q.y - 13, f"Q ({at.q.rows}, {at.q.columns})", bold=True, size=13)
-    yield text(
-        at.k.right + 8, at.k.y + 10, f"Kᵀ ({at.k.rows}, {at.k.columns})", bold=True, size=13, anchor="start"
-    )
-    yield text(at.v.middle, at.v.y - 12, f"V ({at.v.rows}, {at.v.columns})", bold=True, size=13)
+    yield text(at.q.middle, at.q.y - 13, f"Q ({at.q.rows}, {at.q.columns})", bold=True)
+    yield text(at.k.right + 8, at.k.y + 10, f"Kᵀ ({at.k.rows}, {at.k.columns})", bold=True, anchor="start")
+    yield text(at.v.middle, at.v.y - 12, f"V ({at.v.rows}, {at.v.columns})", bold=True)
     for step in COLORS:
         field = getattr(at, step)
         said = f"{WORDS[step]} ({field.rows}, {field.columns})"
-        yield text(field.middle, field.bottom + 16, said, bold=True, size=13)
+        yield text(field.middle, field.bottom + 16, said, bold=True)
 
 
 def boxes(at: Layout, divisor: float, stage: int) -> Iterator[str]:
@@ -262,8 +259,8 @@ def boxes(at: Layout, divisor: float, stage: int) -> Iterator[str]:
     ):
         opened = stage >= LESSON[name]
         place = (field.x, field.y, field.wide, field.high)
-        yield rect(place, NEUTRAL, strength=0.12 if opened else 0.4, edge=EDGE)
-        yield text(*centre(place), said if opened or name == "softmax" else name, size=13)
+        yield rect(*place, NEUTRAL, 0.12 if opened else 0.4, EDGE)
+        yield text(*centre(place), said if opened or name == "softmax" else name)
         if not opened:
             yield text(field.middle, field.bottom + 16, f"{LESSON[name]:02}", size=SMALL)
 
@@ -278,7 +275,7 @@ def given(field: Field, values: Floats, color: str, name: str, picked: Cell | No
     for (i, j), value in np.ndenumerate(values):
         group, place = name.format(i, j), field.place(i, j)
         strength = STRONGEST[color] * abs(value) / top
-        body = rect(place, color, strength=strength, edge=outline(group in sources))
+        body = rect(*place, color, strength, outline(group in sources))
         yield f'<g class="{group}">{body}{number_in(place, plain(value))}</g>'
 
 
@@ -294,7 +291,7 @@ def fill(
     """Draw a number on a fill that was once `shares[1]` and is now `shares[0]` of the strongest."""
     now, old = (STRONGEST[color] * share for share in shares)
     look = "" if abs(now - old) < 0.005 else f' class="fade" style="--from:{old:.3f}"'
-    body = rect(place, color, strength=now, edge=outline(is_picked), look=look)
+    body = rect(*place, color, now, outline(is_picked), look)
     if below is None or place[2] < 40:
         return body + number_in(
             place,
@@ -303,7 +300,7 @@ def fill(
             else plain(value if below is None else below),
         )
     x, y = centre(place)
-    return body + text(x, y - 8, plain(value), size=SMALL) + text(x, y + 8, plain(below), size=13, bold=True)
+    return body + text(x, y - 8, plain(value), size=SMALL) + text(x, y + 8, plain(below), bold=True)
 
 
 def level(place: Place, weight: float, old: float, color: str, is_picked: bool) -> str:
@@ -311,25 +308,21 @@ def level(place: Place, weight: float, old: float, color: str, is_picked: bool) 
     x, y, wide, high = place
     tall = high * weight
     strength = (0.4 + 0.6 * weight) * (STRONGEST[color] if wide > 40 else 1.0)  # a number stands on wide ones
-    mark = rect((x, y + high - tall, wide, tall), color, strength=strength, look=growth(weight, old))
-    return (
-        mark
-        + rect(place, edge=outline(is_picked))
-        + (number_in(place, fixed(weight, DECIMALS)) if wide > 40 else "")
-    )
+    mark = rect(x, y + high - tall, wide, tall, color, strength, look=growth(weight, old))
+    return mark + frame(place, is_picked) + (number_in(place, fixed(weight, DECIMALS)) if wide > 40 else "")
 
 
 def standing(at: Layout, weights: Floats, old: Floats, color: str) -> Iterator[str]:
     """Draw the weights of a single query as bars above their cells; the dotted line is the weight 1."""
     floor = at.weights.y - GAP / 2
     tall = floor - min(at.k.y, at.v.y)
-    yield across(at.weights.x, at.weights.right, floor)
-    yield across(at.weights.x, at.weights.right, floor - tall, dotted=True)
+    for y in (floor, floor - tall):
+        yield path([(at.weights.x, y), (at.weights.right, y)], width=EDGE, dashed=y != floor)
     yield text(at.weights.x - 4, floor - tall, "1", size=SMALL, anchor="end")
     for j, weight in enumerate(weights):
         x, _, wide, _ = at.weights.place(0, j)
         bar = (x + 9, floor - tall * weight, wide - 18, tall * weight)
-        yield rect(bar, color, strength=0.85, edge=EDGE, look=growth(weight, old[j]))
+        yield rect(*bar, color, 0.85, EDGE, growth(weight, old[j]))
 
 
 def growth(now: float, old: float) -> str:
@@ -338,9 +331,20 @@ def growth(now: float, old: float) -> str:
     return "" if still else f' class="grow" style="--from:{old / now:.3f}"'
 
 
+def frame(place: Place, is_picked: bool = False) -> str:
+    """Draw the edge of a cell, a thick one around the picked cell."""
+    return rect(*place, "none", 1.0, outline(is_picked))
+
+
+def centre(place: Place) -> tuple[float, float]:
+    """Return the middle of a place."""
+    x, y, wide, high = place
+    return x + wide / 2, y + high / 2
+
+
 def number_in(place: Place, said: str) -> str:
     """Write a number into a cell, smaller where it would not fit."""
-    return text(*centre(place), said, size=min(14, 14 * (place[2] - 6) / max(width_of(said), 1)))
+    return text(*centre(place), said, size=min(13, 13 * (place[2] - 6) / max(em_width(said) * 13, 1)))
 
 
 # --- sums ---------------------------------------------------------------------------------------
@@ -419,7 +423,7 @@ def bracketed(said: str) -> str:
 def asking(cell: Cell, inside: str, lines: Sequence[Line], floor: float, is_picked: bool) -> str:
     """Make a cell answer: it can be hovered, tapped and focused, and holds its sum."""
     said = " ".join("".join(piece.text for piece in pieces) for pieces in lines) or f"{WORDS[cell.step]}: ?"
-    sums = "".join(line(MARGIN, floor + STEP * n, pieces) for n, pieces in enumerate(lines))
+    sums = "".join(coloured(MARGIN, floor + STEP * n, pieces) for n, pieces in enumerate(lines))
     names = f"cell {cell.step} r{cell.row} c{cell.column}{' picked' if is_picked else ''}"
     label = f'tabindex="0" role="img" aria-label="{escape(said)}"'
     return f'<g class="{names}" {label}>{inside}<g class="sum">{sums}</g></g>'
@@ -457,7 +461,7 @@ def rules(at: Layout) -> str:
     meets += [(f"output.r{i}", f"weights.r{i}") for i in range(at.q.rows)]
     meets += [(f"output.c{c}", f"v{c}") for c in range(at.v.columns)]
     outlines = (f".canvas:has(.{cell}{ASKED}) .{source}>rect[stroke-width]" for cell, source in meets)
-    return RULES + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
+    return RULES + role_inks() + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
 
 
 def in_words(steps: Attention, queries: Labels, keys: Labels, hide: Collection[str]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from ipywidgets import HTML, Button, Dropdown, HBox, Layout, VBox
 from traitlets import HasTraits, Unicode, dlink, link, validate
 
+from attention_core.figures.svg import Picture
 from attention_core.live._inputs import Input, Refused
-from attention_core.live._svg import Picture
 
 MY_EDIT = "my edit"
 BAD = "attention-bad"  # CSS class of a box that holds something impossible

@@ -11,9 +11,7 @@ from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend, attention_scores
 from attention_core.figures import NEUTRAL, OUTPUT, WEIGHTS
-from attention_core.live._controls import Choice, Mover, Table, tick, ticks, titled
-from attention_core.live._inputs import Array, Number, Numbers, Truth, Truths
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SMALL,
@@ -28,6 +26,8 @@ from attention_core.live._svg import (
     row,
     text,
 )
+from attention_core.live._controls import Choice, Mover, Table, tick, ticks, titled
+from attention_core.live._inputs import Array, Number, Numbers, Truth, Truths
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 

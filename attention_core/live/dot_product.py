@@ -11,9 +11,7 @@ from attention_core import figures
 from attention_core._numbers import number, vector
 from attention_core.attention import attention_scores
 from attention_core.figures import WEIGHTS, K, Q
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Number, Refused
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     Picture,
     Point,
@@ -26,6 +24,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Number, Refused
 from attention_core.live._view import View
 from attention_core.worked import load
 

@@ -10,10 +10,7 @@ from attention_core import figures
 from attention_core._numbers import number, vector
 from attention_core.attention import attend
 from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
-from attention_core.heads import merge_heads, split_heads
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Number
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SMALL,
@@ -28,6 +25,9 @@ from attention_core.live._svg import (
     small_matrix,
     text,
 )
+from attention_core.heads import merge_heads, split_heads
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Number
 from attention_core.live._view import View
 from attention_core.worked import load
 

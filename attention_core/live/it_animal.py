@@ -11,9 +11,7 @@ from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend
 from attention_core.figures import OUTPUT, WEIGHTS, V
-from attention_core.live._controls import Choice, Mover, Table, tick, words
-from attention_core.live._inputs import Array, Number, Numbers, Tokens, Truth
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL_WEIGHT,
     SMALL,
     STRONGEST,
@@ -29,6 +27,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Choice, Mover, Table, tick, words
+from attention_core.live._inputs import Array, Number, Numbers, Tokens, Truth
 from attention_core.live._view import HEIGHT, SIDE, View
 from attention_core.worked import load
 

@@ -10,9 +10,9 @@ from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend
 from attention_core.figures import NEUTRAL, OUTPUT
+from attention_core.figures.svg import Picture, cell, path, picture, rect, text
 from attention_core.live._controls import Slider, sliders
 from attention_core.live._inputs import Array, Number, Numbers
-from attention_core.live._svg import Picture, cell, path, picture, rect, text
 from attention_core.live._view import SIDE, View
 from attention_core.long import Partial, Step, streaming_ledger
 

@@ -9,9 +9,7 @@ from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend, causal_mask, padding_mask
 from attention_core.figures import NEUTRAL, WEIGHTS
-from attention_core.live._controls import Slider, tick
-from attention_core.live._inputs import Array, Number, Truth
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SIZE,
@@ -27,6 +25,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Slider, tick
+from attention_core.live._inputs import Array, Number, Truth
 from attention_core.live._view import View
 
 TOKENS = ("the", "cat", "sat", "on", "it")

@@ -9,9 +9,7 @@ from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, weigh
 from attention_core.figures import OUTPUT, WEIGHTS, Q, V
-from attention_core.live._controls import Slider, sliders
-from attention_core.live._inputs import Array, Number, Numbers
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     SMALL,
     Picture,
     arrow,
@@ -24,6 +22,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider, sliders
+from attention_core.live._inputs import Array, Number, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.scoring import gaussian_scores
 

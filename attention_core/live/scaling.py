@@ -11,9 +11,9 @@ from attention_core import figures
 from attention_core._numbers import number, plain
 from attention_core.attention import attend, attention_scores
 from attention_core.figures import NEUTRAL, WEIGHTS, K
+from attention_core.figures.svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
 from attention_core.live._controls import Slider, tick
 from attention_core.live._inputs import Array, Number, Truth
-from attention_core.live._svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
 from attention_core.live._view import View
 
 PAIRS, KEYS, WIDEST = 400, 8, 1024

@@ -10,9 +10,9 @@ from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import attention_scores, softmax
 from attention_core.figures import WEIGHTS
+from attention_core.figures.svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
 from attention_core.live._controls import Slider, sliders, tick
 from attention_core.live._inputs import Array, Number, Numbers, Truth
-from attention_core.live._svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 

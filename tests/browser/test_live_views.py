@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from attention_core.live._svg import STRONGEST
+from attention_core.figures.svg import STRONGEST
 from tests.browser.lab import python
 from tests.live.oracles import ATTACK, contrast
 

@@ -21,8 +21,8 @@ from matplotlib.image import imread
 from attention_core import live
 from attention_core._numbers import number
 from attention_core.figures import draw, em_width, words_below
+from attention_core.figures.svg import SMALL, STRONGEST, label, text
 from attention_core.live._inputs import Number
-from attention_core.live._svg import SMALL, STRONGEST, label, text
 from attention_core.live._view import MY_EDIT, View
 from tests.live.oracles import ATTACK, VIEWS, assert_same, contrast
 
