@@ -300,7 +300,7 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "integers": (
         TypeError,
         lambda: MODEL(X.long()),
-        r"query must be floating point numbers, got torch.int64",
+        r"query must be floating point .*, got torch.int64",
     ),
     "dtype": (TypeError, lambda: MODEL(X.double()), r"got query torch.float64, .*parameters torch.float32"),
     "device": (TypeError, lambda: MODEL(X, X.to("meta")), r"one device, got query cpu, key meta"),

@@ -160,7 +160,7 @@ def test_the_legacy_exporter_writes_onnx(tmp_path: Path) -> None:
         module, (X.float(), CAUSAL), file, dynamo=False, input_names=list(axes), dynamic_axes=axes
     )
     longer, mask = torch.randn(2, 9, D), causal_mask(9, like=X)
-    (output,) = ReferenceEvaluator(file).run(None, {"x": longer.numpy(), "mask": mask.numpy()})
+    (output,) = ReferenceEvaluator(str(file)).run(None, {"x": longer.numpy(), "mask": mask.numpy()})
     assert_close(torch.tensor(output), module(longer, mask).detach())
 
 
