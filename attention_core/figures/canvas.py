@@ -9,13 +9,12 @@ import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from attention_core import _numbers
 from attention_core._numbers import fixed
-from attention_core.attention import Attention
 from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array, em_width
 from attention_core.figures.svg import (
     SMALL,
@@ -58,6 +57,26 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Line = Sequence[Piece]
 Place = tuple[float, float, float, float]  # x, y, width, height
 Sums = Callable[[int, int], list[Line]]
+
+
+class Steps(Protocol):
+    """What `attend` returns: scores (already divided), masked_scores, weights, output."""
+
+    @property
+    def scores(self) -> Any:
+        """Before the mask."""
+
+    @property
+    def masked_scores(self) -> Any:
+        """With -inf where the mask blocks."""
+
+    @property
+    def weights(self) -> Any:
+        """Each row sums to 1."""
+
+    @property
+    def output(self) -> Any:
+        """One row for each query."""
 
 
 class Cell(NamedTuple):
@@ -115,7 +134,7 @@ def canvas(
     q: Any,
     k: Any,
     v: Any,
-    steps: Attention,
+    steps: Steps,
     *,
     divisor: float | None = None,
     queries: Labels = (),
@@ -124,7 +143,7 @@ def canvas(
     stage: int = 4,
     hide: Collection[str] = (),
     picked: tuple[str, int, int] | None = None,
-    before: Attention | None = None,
+    before: Steps | None = None,
 ) -> Picture:
     """Draw softmax(Q Kᵀ ÷ √d_k) V: q (n_q, d_k), k (n_k, d_k), v (n_k, d_v), and the steps of `attend`.
 
@@ -153,7 +172,8 @@ def canvas(
         "output": output_sums(steps, v),
     }
     numbers = {"scores": dots, "weights": steps.weights, "output": steps.output}
-    old = numbers if before is None else {**before._asdict(), "scores": before.scores * divisor}
+    was = steps if before is None else before
+    old = {"scores": was.scores * divisor, "weights": was.weights, "output": was.output}
     parts = [
         *given(at.q, q, lit(Q, "scores", stage), "q{0}", here),
         *given(at.k, k.T, lit(K, "scores", stage), "k{1}", here),
@@ -351,7 +371,7 @@ def number_in(place: Place, said: str) -> str:
 
 
 def score_sums(
-    q: Floats, k: Floats, steps: Attention, divisor: float, opened: bool, queries: Labels, keys: Labels
+    q: Floats, k: Floats, steps: Steps, divisor: float, opened: bool, queries: Labels, keys: Labels
 ) -> Sums:
     """Return what writes out one score: q · k1 = 1·0.2 + 0·0.9 + 0.5·0.1 + 0.2·0.4 = 0.33."""
 
@@ -367,7 +387,7 @@ def score_sums(
     return sums
 
 
-def weight_sums(steps: Attention, keys: Labels, opened: bool) -> Sums:
+def weight_sums(steps: Steps, keys: Labels, opened: bool) -> Sums:
     """Return what writes out one weight: weight of k1 = exp(0.165) ÷ (exp(0.535) + …) = 0.267."""
 
     def sums(i: int, j: int) -> list[Line]:
@@ -386,7 +406,7 @@ def weight_sums(steps: Attention, keys: Labels, opened: bool) -> Sums:
     return sums
 
 
-def output_sums(steps: Attention, v: Floats) -> Sums:
+def output_sums(steps: Steps, v: Floats) -> Sums:
     """Return what writes out one number of the output: 0.387·1 + 0.267·0 + 0.346·0.5 = 0.560."""
 
     def sums(i: int, c: int) -> list[Line]:
@@ -464,7 +484,7 @@ def rules(at: Layout) -> str:
     return RULES + role_inks() + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
 
 
-def in_words(steps: Attention, queries: Labels, keys: Labels, hide: Collection[str]) -> str:
+def in_words(steps: Steps, queries: Labels, keys: Labels, hide: Collection[str]) -> str:
     """Say what the picture shows, query by query."""
     said = []
     for i, query in enumerate(queries):
