@@ -7,7 +7,7 @@ from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import Attention, attend
 
-INPUTS = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
+_INPUTS = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
@@ -124,7 +124,7 @@ def multi_head(
     array([[1.4621, 1.    ],
            [1.    , 1.4621]])
     """
-    shapes = f"{INPUTS} | w_k d_kv d_model | w_v d_kv d_values | w_o d_values d_out"
+    shapes = f"{_INPUTS} | w_k d_kv d_model | w_v d_kv d_values | w_o d_values d_out"
     _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     q, k, v = x_q @ w_q, x_kv @ w_k, x_kv @ w_v  # (..., n, d_model)
     heads = attend_in_heads(q, k, v, n_heads=n_heads, mask=mask, scale=scale)
@@ -164,7 +164,7 @@ def grouped_query(
     array([[1., 1.],
            [1., 1.]])
     """
-    shapes = f"{INPUTS} | w_k d_kv d_keys | w_v d_kv d_values | w_o d_heads d_out"
+    shapes = f"{_INPUTS} | w_k d_kv d_keys | w_v d_kv d_values | w_o d_heads d_out"
     xp = _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     _check_groups(w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
     q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_head)

@@ -297,7 +297,6 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "list": (TypeError, lambda: split_heads([[1.0]], 1), r"x must be an array .*got list"),
     "integers": (TypeError, lambda: merge_heads(B.astype(int)), r"x must be floating .*got int64"),
     "n_heads float": (TypeError, lambda: split_heads(X, HALF), r"n_heads must be an integer, got float"),
-    "n_heads bool": (TypeError, lambda: split_heads(X, True), r"n_heads must be an integer, got bool"),
     "n_heads 0": (ValueError, lambda: split_heads(X, 0), r"n_heads must be at least 1, got 0"),
     "n_heads 3": (ValueError, lambda: split_heads(X, 3), r"divide d_model = 4 \(one of \[1, 2, 4\]\), got 3"),
     "split 1 axis": (ValueError, lambda: split_heads(X[0], 2), r"\(\.\.\., n, d_model\), got shape \(4,\)"),
@@ -306,64 +305,25 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: merge_heads(X),
         r"\(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
     ),
-    "empty": (ValueError, lambda: merge_heads(B[:0]), r"no empty axis, got shape \(0, 3, 4\)"),
-    "q and k": (
-        ValueError,
-        lambda: attend_in_heads(X, X[:, :2], X, n_heads=2),
-        r"d_model must be .* got q \(3, 4\), k \(3, 2\)",
-    ),
+    "q and k": (ValueError, lambda: attend_in_heads(X, X[:, :2], X, n_heads=2), r"q \(3, 4\), k \(3, 2\)"),
     "libraries": (TypeError, lambda: heads(X, X, W, W, torch.ones(4, 4)), r"x_q numpy, .*w_v torch"),
-    "dtypes": (TypeError, lambda: heads(X, X, W, W, W, W.astype("f4")), r".*w_v float64, w_o float32"),
-    "x_q axes": (
-        ValueError,
-        lambda: heads(X[0]),
-        r"x_q must have shape \(\.\.\., n_q, d_in\), got shape \(4,\)",
-    ),
-    "x_kv empty": (ValueError, lambda: heads(X, X[:0]), r"x_kv must have no empty axis, got shape \(0, 4\)"),
+    "batches": (ValueError, lambda: heads(B, np.ones((3, 3, 4))), r"x_q \(2, 3, 4\), x_kv \(3, 3, 4\)"),
     "w_q axes": (
         ValueError,
         lambda: heads(X, X, B),
-        r"w_q must have shape \(d_in, d_model\), got shape \(2, 3, 4\)",
+        r"w_q must have shape \(d_in, d_model\), got .*\(2, 3, 4\)",
     ),
     "w_q": (ValueError, lambda: heads(X, X, W[:3]), r"d_in must be .*got x_q \(3, 4\), w_q \(3, 4\)"),
-    "w_k": (
-        ValueError,
-        lambda: heads(X, X, W, W[:3]),
-        r"d_kv must be .*got x_kv \(3, 4\), w_k \(3, 4\), w_v",
-    ),
-    "w_v": (
-        ValueError,
-        lambda: heads(X, X, W, W, W[:3]),
-        r"d_kv must be .*got x_kv \(3, 4\), .*, w_v \(3, 4\)",
-    ),
-    "w_o": (
-        ValueError,
-        lambda: heads(X, X, W, W, W, W[:3]),
-        r"d_values must be .*got w_v \(4, 4\), w_o \(3, 4\)",
-    ),
-    "batches": (
-        ValueError,
-        lambda: heads(B, np.ones((3, 3, 4))),
-        r"leading axes of x_q and x_kv .*\(2, 3, 4\), x_kv \(3, 3, 4\)",
-    ),
-    "mask list": (TypeError, lambda: heads(mask=[[True]]), r"mask must be an array .*got list"),
+    "w_k": (ValueError, lambda: heads(X, X, W, W[:, :2]), r"d_model .*got w_q \(4, 4\), w_k \(4, 2\)"),
+    "w_o": (ValueError, lambda: heads(X, X, W, W, W, W[:3]), r"d_values .*w_v \(4, 4\), w_o \(3, 4\)"),
     "mask float": (TypeError, lambda: heads(mask=X), r"boolean.*got float64"),
-    "mask sizes": (
-        ValueError,
-        lambda: heads(mask=np.ones((5, 5), bool)),
-        r"mask must broadcast to the scores' shape \(2, 3, 3\), got \(5, 5\)",
-    ),
+    "mask sizes": (ValueError, lambda: heads(mask=np.ones((5, 5), bool)), r"shape \(2, 3, 3\), got \(5, 5\)"),
     "mask of batch": (
         ValueError,
         lambda: heads(B, B, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 2 third .*got \(2, 3, 3\); if it is .*, write mask\[:, None\]",
     ),
-    "padding of batch": (
-        ValueError,
-        lambda: heads(B, B, mask=np.ones((2, 1, 3), bool)),
-        r"got \(2, 1, 3\); if",
-    ),
-    "mask, one head": (
+    "mask of batch, one head": (
         ValueError,
         lambda: heads(B, B, n_heads=1, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 1 third .*got \(2, 3, 3\)",
@@ -379,32 +339,24 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         r"n_kv_heads must divide n_heads = 4 \(one of \[1, 2, 4\]\), got 3",
     ),
     "n_kv_heads float": (TypeError, lambda: shared(n_kv_heads=HALF), r"n_kv_heads must be an integer"),
-    "all keys kept": (
+    "all keys": (
         ValueError,
         lambda: shared(X, X, W, W),
-        r"w_k must have shape \(d_kv, n_kv_heads·d_head=2\), got shape \(4, 4\)",
+        r"\(d_kv, n_kv_heads·d_head=2\), got shape \(4, 4\)",
     ),
     "w_v columns": (
         ValueError,
         lambda: shared(X, X, W, W[:, :2], W[:, :3]),
         r"n_kv_heads must divide the columns of w_v = 3 \(one of \[1, 3\]\), got 2",
     ),
-    "w_o of shared values": (
+    "w_o rows": (
         ValueError,
         lambda: shared(X, X, W, W[:, :2], W[:, :2], W[:2]),
         r"w_o must have shape \(n_heads·d_v=4, d_out\), got shape \(2, 4\)",
     ),
-    "shared, mask of batch": (
-        ValueError,
-        lambda: shared(B, B, mask=np.ones((2, 3, 3), bool)),
-        r"4 axes with 1 or n_heads = 4 third .*got \(2, 3, 3\)",
-    ),
-    "shared, mask list": (TypeError, lambda: shared(mask=[[True]]), r"mask must be an array .*got list"),
-    "shared, mask sizes": (
-        ValueError,
-        lambda: shared(mask=np.ones((5, 5), bool)),
-        r"mask must .*got \(5, 5\)",
-    ),
+    "shared mask of batch": (ValueError, lambda: shared(B, B, mask=B == 1), r"4 axes with 1 or n_heads = 4"),
+    "shared mask list": (TypeError, lambda: shared(mask=[[True]]), r"mask must be an array .*got list"),
+    "shared mask sizes": (ValueError, lambda: shared(mask=W == 1), r"shape \(4, 3, 3\), got \(4, 4\)"),
 }
 
 

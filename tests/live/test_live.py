@@ -20,9 +20,9 @@ from matplotlib.image import imread
 
 from attention_core import live
 from attention_core._numbers import number
-from attention_core.figures import draw, em_width, words_below
+from attention_core.figures import em_width, words_below
 from attention_core.figures.svg import SMALL, STRONGEST, label, text
-from attention_core.live._inputs import Number
+from attention_core.live._inputs import Numbers
 from attention_core.live._view import MY_EDIT, View
 from tests.live.oracles import ATTACK, VIEWS, assert_same, contrast
 
@@ -123,7 +123,7 @@ def test_nothing_is_raised_and_the_picture_keeps_its_size(kind: Kind, data: st.D
         for shown in (*texts(view.svg), view.words):
             assert not re.search(r"\.\d{5}|\d{8}", shown), "not rounded"
         assert_same(view)
-    assert draw(*view.still())
+    assert view.bundle()
 
 
 # What a notebook may set: some of it fits, most does not.
@@ -174,7 +174,7 @@ def test_fewer_keys_and_values_are_drawn() -> None:
         (live.AttentionView, "v", "text", "v must be numbers, got 'text'"),
         (live.AttentionView, "v", np.eye(2), "k and v must"),
         (live.AttentionView, "scaled", 1, "scaled must be True or False, got 1"),
-        (live.AttentionView, "blocked", [True], "blocked must be 3 of True or False, got [True]"),
+        (live.AttentionView, "blocked", [True], "blocked must have shape (3,), got (1,)"),
         (live.AttentionView, "preset", "S0", "preset must be one of ['One query (S0)'"),
         (live.DotProductView, "a", [1.0, 2.0, 3.0], "a must have two numbers"),
         (live.DotProductView, "b_length", 5, "b_length must be a number from 0 to 3, got 5"),
@@ -285,7 +285,7 @@ def test_heads_that_do_not_divide_the_width_get_the_words_of_the_kernel() -> Non
     assert view.message == "" and view.head == 3 and named(view, "picked head", FloatSlider).value == 3.0
 
 
-any_number, whole = Number(-10, 10, help=""), Number(-10, 1000, whole=True, help="")
+any_number, whole = Numbers(-10, 10, help=""), Numbers(-10, 1000, whole=True, help="")
 
 
 @pytest.mark.parametrize(("typed", "value"), [("0.5", 0.5), (" −2,5 ", -2.5), ("1e-3", 0.001), ("-0", 0.0)])
@@ -305,7 +305,7 @@ def test_a_number_is_read_as_people_write_it(typed: str, value: float) -> None:
         (whole, "1.5", "does not fit; type a whole number from −10 to 1000"),
     ],
 )
-def test_what_could_mean_two_numbers_is_refused_in_words(trait: Number, typed: str, words: str) -> None:
+def test_what_could_mean_two_numbers_is_refused_in_words(trait: Numbers, typed: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         trait.read(typed)
 
@@ -585,7 +585,7 @@ def test_any_text_is_escaped_and_any_label_has_an_end(content: str) -> None:
 @every_view
 def test_one_bundle_holds_words_picture_and_view(kind: Kind) -> None:
     view = kind()
-    data, metadata = live.bundle(view)
+    data, metadata = view.bundle()
     assert set(data) == {"text/plain", "image/png", VIEW}
     assert data["text/plain"] == metadata["image/png"]["alt"] == view.words
     height, width = imread(io.BytesIO(b64decode(data["image/png"]))).shape[:2]
@@ -598,7 +598,7 @@ def test_show_live_displays_that_bundle_and_the_words_folded_below_it() -> None:
     with patch("attention_core.live.display") as display, patch("attention_core.live.HTML") as html:
         live.show_live(view)
     picture, below = display.mock_calls
-    data, metadata = live.bundle(view)
+    data, metadata = view.bundle()
     assert picture.args == (data,) and picture.kwargs == {"metadata": metadata, "raw": True}
     (said,) = below.args
     assert (
