@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attention_core import attend
-from attention_core.figures import svg
+from attention_core.figures import NEUTRAL, svg
 from attention_core.figures.canvas import canvas, layout
 from attention_core.worked import load
 
@@ -68,7 +68,7 @@ def test_row_meets_column():
 
 
 def test_a_lesson_lights_its_parts():
-    grey = {stage: drawn(stage=stage).svg.count(f'fill="{svg.NEUTRAL}"') for stage in range(1, 5)}
+    grey = {stage: drawn(stage=stage).svg.count(f'fill="{NEUTRAL}"') for stage in range(1, 5)}
     assert grey[1] > grey[4] and grey[3] > grey[4]
     assert "÷ 2" not in re.sub('aria-label="[^"]*"', "", drawn(stage=1).svg)
     assert ">02<" in drawn(stage=0).svg and ">02<" not in drawn(stage=2).svg and ">03<" not in drawn().svg
