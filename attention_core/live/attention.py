@@ -76,7 +76,8 @@ class AttentionView(View):
         k = Table(self, "k", "k", KEYS, columns)
         v = Table(self, "v", "v", VALUES, columns[:2], room=58)
         above = HTML(layout=Layout(height="53px", margin="0"))  # beside K's rows
-        blocks = VBox([above, *ticks(self, "blocked", [f"block {key}" for key in KEYS])], layout=SIDE)
+        self._ticks = ticks(self, "blocked", [f"block {key}" for key in KEYS])
+        blocks = VBox([above, *self._ticks], layout=SIDE)
         tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), blocks, titled("V", figures.V, v)]
         self._explain = Choice(self, "explained", "Explain", self._numbers(3, 2), room="60px", width="240px")
         mover = Mover([q, k, v], (-2.0, 2.0, 0.05))
@@ -93,6 +94,8 @@ class AttentionView(View):
         there = self._numbers(*self.v.shape)
         self.explained = min(self.explained, len(there) - 1)
         self._explain.offer(there)
+        for j, one in enumerate(self._ticks):
+            one.layout.visibility = "visible" if j < len(self.k) else "hidden"
 
     def _draw(self) -> Picture:
         dots = attention_scores(self.q, self.k, scale=1.0)
