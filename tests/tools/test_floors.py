@@ -3,11 +3,13 @@
 `make lint` runs import-linter; here its contracts are shown to fail, and what they cannot see is held.
 """
 
+import ast
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,31 @@ def test_every_contract_can_be_broken(tmp_path: Path) -> None:
     ).stdout
     assert "Contracts: 0 kept" in said
     assert [culprit for culprit in SEEN if culprit not in said] == []
+
+
+# --- private names ---------------------------------------------------------------------------------
+
+
+def foreign_private_names(path: Path, source: str) -> Iterator[str]:
+    """Yield the private names that the file at `path` in the package imports from another room."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("attention_core."):
+            room = (node.module or "").split(".")[1]
+            if room != path.parts[0].removesuffix(".py"):
+                yield from (alias.name for alias in node.names if alias.name.startswith("_"))
+
+
+def test_no_room_imports_another_rooms_private_names() -> None:
+    files = {path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert {
+        str(path): names for path, text in files.items() if (names := [*foreign_private_names(path, text)])
+    } == {}
+
+
+def test_a_foreign_private_name_is_seen() -> None:
+    line = "def late():\n    from attention_core.attention import _kept, attend"
+    assert list(foreign_private_names(Path("long", "streaming.py"), line)) == ["_kept"]
+    assert list(foreign_private_names(Path("attention.py"), line)) == []
 
 
 # --- what an import loads, and costs ---------------------------------------------------------------
