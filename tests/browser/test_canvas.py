@@ -25,10 +25,8 @@ def page(browser: Browser) -> Page:
 
 
 def visible_sums(page: Page, copy: str) -> list[str]:
-    sums = page.locator(f"#{copy} .sum")
-    return [
-        s.text_content() for s in sums.all() if s.evaluate("s => getComputedStyle(s).visibility") == "visible"
-    ]
+    seen = "s => getComputedStyle(s).visibility === 'visible'"
+    return [s.text_content() or "" for s in page.locator(f"#{copy} .sum").all() if s.evaluate(seen)]
 
 
 def outlined(page: Page, copy: str) -> set[str]:
