@@ -66,7 +66,7 @@ def numbers(values: Any) -> list[str]:
     finite = x[np.isfinite(x)]
     exact = (d for d in range(4) if np.allclose(finite, finite.round(d), rtol=0, atol=1e-9))
     decimals = next(exact, 2)
-    return [_fixed(value, decimals) for value in x]
+    return [fixed(value, decimals) for value in x]
 
 
 def number(x: float, decimals: int = DIGITS, room: int = 7) -> str:
@@ -75,17 +75,17 @@ def number(x: float, decimals: int = DIGITS, room: int = 7) -> str:
     >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
     ('0.5000', '−1234.5', '6.4e+11', '0.0000')
     """
-    texts = (_fixed(x, d) for d in range(decimals, -1, -1))
+    texts = (fixed(x, d) for d in range(decimals, -1, -1))
     return next((text for text in texts if len(text) <= room), f"{x:.1e}".replace("-", "−"))
 
 
-def plain(x: float, least: int = 0) -> str:
-    """Write `x` with as many decimals as it has, at most four and at least `least`.
+def plain(x: float, least: int = 0, most: int = DIGITS) -> str:
+    """Write `x` with as many decimals as it has, at least `least` and at most `most`.
 
     >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(-1 / 3)
     ('0.5', '3', '3.0', '−0.3333')
     """
-    return _short(_fixed(x, DIGITS), least)
+    return _short(fixed(x, most), least)
 
 
 def typed(x: float) -> str:
@@ -135,7 +135,12 @@ def counted(n: int) -> str:
     return _WORDS[n] if n < len(_WORDS) else str(n)
 
 
-def _fixed(x: float, decimals: int) -> str:
+def fixed(x: float, decimals: int) -> str:
+    """Write `x` with exactly so many decimals, and never −0.
+
+    >>> fixed(0.56, 3), fixed(-0.0004, 3), fixed(-math.inf, 3)
+    ('0.560', '0.000', '−∞')
+    """
     text = f"{x:z.{decimals}f}"  # z: no minus before 0.00
     return _SIGNS.get(text, text.replace("-", "−"))
 

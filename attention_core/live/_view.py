@@ -10,9 +10,8 @@ import numpy as np
 from ipywidgets import HTML, Button, Dropdown, HBox, Layout, VBox
 from traitlets import HasTraits, Unicode, dlink, link, validate
 
-from attention_core import figures
+from attention_core.figures.svg import Picture, still
 from attention_core.live._inputs import Input, Refused
-from attention_core.live._svg import Picture
 
 MY_EDIT = "my edit"
 BAD = "attention-bad"  # CSS class of a box that holds something impossible
@@ -64,6 +63,7 @@ class View(HasTraits):
     words = Unicode(read_only=True, help="The same facts in words.")
     message = Unicode(read_only=True, help='What the view says is wrong, or "".')
     preset = Unicode(help='The name of the preset that is shown, or "my edit".')
+    picture: Picture
     presets: Mapping[str, Mapping[str, Any]]  # what a subclass sets before it calls __init__
 
     def __init__(self) -> None:
@@ -96,10 +96,6 @@ class View(HasTraits):
         """Draw the inputs; a ValueError refuses them, in words."""
         raise NotImplementedError
 
-    def _still(self) -> tuple[Any, ...]:
-        """Return the function of `figures` that draws the static picture, and its arguments."""
-        raise NotImplementedError
-
     # --- what happens -----------------------------------------------------------------------------
 
     def set(self, inputs: Mapping[str, Any]) -> None:
@@ -122,8 +118,7 @@ class View(HasTraits):
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the one bundle that shows the view everywhere, and its metadata."""
-        figure, _ = figures.draw(*self._still())
-        data, metadata = figures.bundle(figure, self.words)
+        data, metadata = still(self.picture)
         return data | live(self.box), metadata
 
     @contextmanager
@@ -157,6 +152,7 @@ class View(HasTraits):
                 picture = self._draw()
         except ValueError as error:
             raise Refused(str(error)) from error
+        self.picture = picture
         self.set_trait("svg", picture.svg)
         self.set_trait("words", picture.words)
         is_preset = self._shows(self.presets[self._chosen])

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, vector
 from attention_core.attention import attention_scores
 from attention_core.figures import WEIGHTS, K, Q
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Numbers, Refused
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     Picture,
     Point,
@@ -26,6 +23,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Numbers, Refused
 from attention_core.live._view import View
 from attention_core.worked import load
 
@@ -98,9 +97,6 @@ class DotProductView(View):
     def _draw(self) -> Picture:
         between = abs((self.a_angle - self.b_angle + 180) % 360 - 180)
         return two_vectors(self.a, self.b, self.dot, (self.a_length, self.b_length), between)
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.vectors_plane, self.a[None], self.b[None], ["a"], ["b"]
 
 
 def _cartesian(length: float, angle: float) -> Array:

@@ -6,13 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, vector
 from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
-from attention_core.heads import attend_in_heads
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Numbers
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SMALL,
@@ -27,6 +23,9 @@ from attention_core.live._svg import (
     small_matrix,
     text,
 )
+from attention_core.heads import attend_in_heads
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import View
 from attention_core.worked import load
 
@@ -96,10 +95,6 @@ class HeadsView(View):
         if self.head > last:
             raise ValueError(f"the picked head must be from 0 to n_heads − 1 = {last}, got {self.head}")
         return split_and_merge(self.x, steps, self.tokens, self.head)
-
-    def _still(self) -> tuple[Any, ...]:
-        names = [f"head {h}" for h in range(self.n_heads)]
-        return figures.head_maps, self.weights, self.tokens, self.tokens, names
 
 
 def split_and_merge(x_in: Array, steps: HeadSteps, tokens: Labels, head: int) -> Picture:

@@ -7,13 +7,10 @@ import numpy as np
 from ipywidgets import HTML, Dropdown, HBox, Layout, VBox
 from traitlets import dlink, observe
 
-from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend
 from attention_core.figures import OUTPUT, WEIGHTS, V
-from attention_core.live._controls import Choice, Mover, Table, tick, words
-from attention_core.live._inputs import Array, Numbers, Tokens, Truths
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL_WEIGHT,
     SMALL,
     STRONGEST,
@@ -29,6 +26,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Choice, Mover, Table, tick, words
+from attention_core.live._inputs import Array, Numbers, Tokens, Truths
 from attention_core.live._view import HEIGHT, SIDE, View
 from attention_core.worked import load
 
@@ -113,9 +112,6 @@ class ItAnimalView(View):
         return map_and_waterfall(
             self.steps, self.v, tokens, self.asking, self.entry, self.features[self.entry]
         )
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.weights_heatmap, self.weights, self.tokens, self.tokens
 
 
 def map_and_waterfall(

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend
 from attention_core.figures import NEUTRAL, OUTPUT
+from attention_core.figures.svg import Picture, cell, path, picture, rect, text
 from attention_core.live._controls import Slider, sliders
 from attention_core.live._inputs import Array, Numbers
-from attention_core.live._svg import Picture, cell, path, picture, rect, text
 from attention_core.live._view import SIDE, View
 from attention_core.long import Partial, Step, streaming_ledger
 
@@ -68,9 +67,6 @@ class LedgerView(View):
 
     def _draw(self) -> Picture:
         return rows_of_ledger(self.ledger, float(self.steps.output[0, 0]))
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.weights_heatmap, self.steps.weights, ["q"], [f"k{j}" for j in range(N)]
 
 
 def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:

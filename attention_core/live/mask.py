@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend, causal_mask, padding_mask
 from attention_core.figures import NEUTRAL, WEIGHTS
-from attention_core.live._controls import Slider, tick
-from attention_core.live._inputs import Array, Numbers, Truths
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SIZE,
@@ -27,6 +24,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Slider, tick
+from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._view import View
 
 TOKENS = ("the", "cat", "sat", "on", "it")
@@ -83,9 +82,6 @@ class MaskView(View):
 
     def _draw(self) -> Picture:
         return scores_and_weights(self.steps.masked_scores, self.weights, TOKENS[-self.n_q :], TOKENS)
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.mask_map, self.mask, TOKENS[-self.n_q :], TOKENS
 
 
 def scores_and_weights(scores: Array, weights: Array, queries: Labels, keys: Labels) -> Picture:

@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, weigh
 from attention_core.figures import OUTPUT, WEIGHTS, Q, V
-from attention_core.live._controls import Slider, sliders
-from attention_core.live._inputs import Array, Numbers
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     SMALL,
     Picture,
     arrow,
@@ -24,6 +21,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider, sliders
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.scoring import gaussian_scores
 
@@ -79,12 +78,6 @@ class RegressionView(View):
         places = np.linspace(LOW, HIGH, 141)
         curve = np.column_stack([places, self._attend(places).output[:, 0]])
         return curve_through_points(self.y, curve, np.array([self.query, self.output]), self.weights)
-
-    def _still(self) -> tuple[Any, ...]:
-        before, after = (int(abs(end - self.query) / STEP) for end in (LOW, HIGH))
-        places = self.query + STEP * np.arange(-before, after + 1)
-        _, _, weights, output = self._attend(places)
-        return figures.kernel_regression, KEYS[:, 0], self.y, places, weights, output[:, 0], before
 
 
 def curve_through_points(y: Array, curve: Array, here: Array, weights: Array) -> Picture:

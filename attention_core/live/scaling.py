@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, plain
 from attention_core.attention import attend, attention_scores
 from attention_core.figures import NEUTRAL, WEIGHTS, K
+from attention_core.figures.svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
 from attention_core.live._controls import Slider, tick
 from attention_core.live._inputs import Array, Numbers, Truths
-from attention_core.live._svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
 from attention_core.live._view import View
 
 PAIRS, KEYS, WIDEST = 400, 8, 1024
@@ -63,9 +62,6 @@ class ScalingView(View):
     def _draw(self) -> Picture:
         expected = 1.0 if self.scaled else math.sqrt(self.d_k)
         return spread_and_slopes(self.scores, expected, self.weights[0], self.jacobian)
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.weight_bars, self.weights[0], [f"k{j}" for j in range(KEYS)], "q"
 
 
 @cache

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import attention_scores, softmax
 from attention_core.figures import WEIGHTS
+from attention_core.figures.svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
 from attention_core.live._controls import Slider, sliders, tick
 from attention_core.live._inputs import Array, Numbers, Truths
-from attention_core.live._svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 
@@ -77,9 +76,6 @@ class SoftmaxView(View):
             f"{'∞, so it is subtracted first' if power == math.inf else number(power)}",
         ]
         return scores_and_weights(self.scores, w, self.tokens, said)
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.weight_bars, self.weights.astype(float), self.tokens, "it"
 
 
 def scores_and_weights(scores: Array, weights: Array, tokens: Labels, said: Labels) -> Picture:

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend, attention_scores
 from attention_core.figures import OUTPUT, WEIGHTS, V
+from attention_core.figures.svg import Picture, circle, label, lines, named, path, picture, plane, rect, text
 from attention_core.live._controls import Mover, Table, sliders, titled
 from attention_core.live._inputs import Array, Numbers
-from attention_core.live._svg import Picture, circle, label, lines, named, path, picture, plane, rect, text
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 
@@ -58,9 +57,6 @@ class ValuesView(View):
 
     def _draw(self) -> Picture:
         return mixture(self.v, self.weights, self.output)
-
-    def _still(self) -> tuple[Any, ...]:
-        return figures.hull, self.v, self.output[None], NAMES, ["output"]
 
 
 def mixture(v: Array, weights: Array, output: Array) -> Picture:

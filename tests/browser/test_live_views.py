@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from attention_core.live._svg import STRONGEST
+from attention_core.figures.svg import STRONGEST
 from tests.benchmarks.bench_live import VIEWS, measure_all, report
 from tests.browser.lab import Lab, python
 from tests.live.oracles import ATTACK, contrast
@@ -105,9 +105,9 @@ def test_typing_choosing_and_ticking_move_the_picture(page: Page) -> None:
     for act in (
         lambda: one.get_by_label("q[0, 1]", exact=True).fill("1.5"),
         lambda: one.get_by_label("divide by √d_k").click(),
-        lambda: one.get_by_label("block key 1").click(),
+        lambda: one.get_by_label("block k1").click(),
         lambda: one.get_by_label("Preset").select_option("Three tokens (S3), query 2"),
-        lambda: one.get_by_label("block key 0").click(),
+        lambda: one.get_by_label("block k0").click(),
     ):
         before = words(page, 0)
         act()

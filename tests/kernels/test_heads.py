@@ -207,6 +207,21 @@ def test_gradients_are_the_slopes() -> None:
     )
 
 
+def test_a_blocked_row_that_is_not_a_number_reaches_two_gradients_alone() -> None:
+    arrays, mask = random((3, 4), (4, 4), *[(4, 4)] * 4), torch.tensor([True, True, True, False])
+    results = []
+    for last in (arrays[1][3], np.nan):
+        arrays[1][3] = last
+        inputs = [torch.tensor(x, requires_grad=True) for x in arrays]
+        output = multi_head(*inputs, n_heads=2, mask=mask).output
+        results.append([output, *torch.autograd.grad(output.pow(3).sum(), inputs)])
+    for i, (clean, bad) in enumerate(zip(*results, strict=True)):
+        if i in (4, 5):  # the gradients of w_k and w_v
+            assert bad.isnan().any()
+        else:
+            assert_close(bad, clean)
+
+
 # -- transforms: no branch looks at the numbers ----------------------------------------------------
 
 Call = Callable[..., Attention]

@@ -99,6 +99,11 @@ def test_a_query_without_keys_gets_the_bias_alone() -> None:
     assert all(bool(torch.isfinite(gradient(p)).all()) for p in ours.parameters())
 
 
+def unclear(module: nn.Module) -> set[str]:
+    """Return the names of the parameters whose gradients hold a NaN."""
+    return {name for name, p in module.named_parameters() if bool(gradient(p).isnan().any())}
+
+
 def test_padding_that_is_not_a_number_changes_nothing() -> None:
     ours, _ = pair()
     clean, bad = inputs(*SELF), inputs(*SELF)
@@ -107,11 +112,13 @@ def test_padding_that_is_not_a_number_changes_nothing() -> None:
     real = PADDING[:, 0]  # (batch, n): the rows that are not padding
     results = []
     for (x,) in (clean, bad):
+        ours.zero_grad()
         heads = ours(x[:, :2], x, mask=PADDING[:, None])
         heads.output.sum().backward()
         results.append((heads.output, heads.weights, gradient(x)[real]))
     for a, b in zip(*results, strict=True):
         same(a, b)
+    assert unclear(ours) == {"w_k.weight", "w_v.weight"}  # products with the padding itself
 
 
 def test_dropout_meets_the_values_in_training_alone() -> None:
@@ -245,6 +252,15 @@ def test_what_is_blocked_changes_nothing(call: Callable[..., Attention]) -> None
         found = call(k[:, :3], bad_k, bad_v, mask=mask)
         assert torch.equal(found.weights, clean.weights)
         assert torch.equal(found.output, clean.output)
+
+
+def test_a_blocked_key_that_is_not_a_number_reaches_gradients() -> None:
+    module, (q, k, v) = additive(), queries_keys_values()
+    with torch.no_grad():
+        k[:, 3] = torch.nan
+    module(q, k, v, mask=padding_mask(torch.tensor([3, 3]), 4)).output.sum().backward()
+    assert unclear(module) == {"w_q.weight", "w_k.weight", "w_v.weight"}
+    assert gradient(q).isnan().all() and not gradient(v).isnan().any()
 
 
 def test_a_query_without_keys_gets_nothing() -> None:
