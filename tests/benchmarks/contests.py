@@ -139,7 +139,7 @@ def modules(n: int) -> Rivals:
     ours = MultiHeadAttention.from_torch(theirs).eval()
     x = torch.tensor(np.random.default_rng(0).standard_normal((1, n, N_HEADS * D_HEAD), dtype="f4"))
     return {
-        "nn.MultiheadAttention(need_weights=True)": lambda: theirs(x, x, x, need_weights=True)[0],
+        "nn.MultiheadAttention, weights of each head": lambda: theirs(x, x, x, average_attn_weights=False)[0],
         "MultiHeadAttention": lambda: ours(x).output,
     }
 
