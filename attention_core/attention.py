@@ -1,8 +1,8 @@
 """Scaled dot-product attention, one equation a line.
 
-Written once against the Python array API: the same lines run on numpy, on torch
-(gradients included) and on any other library that `array_api_compat` knows.
-Masks are boolean everywhere, and True means "may attend".
+Written once against the Python array API: the same lines run on numpy, on torch (gradients, vmap,
+compile and export included), on JAX and on any other library that `array_api_compat` knows. Nothing
+here looks at the numbers to decide what to do. Masks are boolean everywhere; True means "may attend".
 """
 
 import math
@@ -48,12 +48,12 @@ def softmax(x: Array, *, axis: int = -1) -> Array:
     _checks.integer("axis", axis, -x.ndim, x.ndim - 1)
     if has_16_bits(x, xp):  # too few for a long sum
         return in_float32(softmax, x, axis=axis)
-    if hasattr(xp, "softmax"):
-        return _softmax_of(xp, x, axis)  # torch: what follows in one pass
+    if hasattr(xp, "softmax"):  # torch: what follows in one pass
+        return _softmax_of(xp, x, axis)
     m = _finite(xp.max(x, axis=axis, keepdims=True), xp)  # (..., 1)
     e = xp.exp(x - m)  # (..., n)  at most 1 each
     total = xp.sum(e, axis=axis, keepdims=True)  # (..., 1)
-    return e / xp.maximum(total, 1.0)  # (..., n)  the total is 0 where nothing is allowed
+    return e / xp.maximum(total, 1.0)  # (..., n)  the total is below 1 only where nothing is allowed
 
 
 def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array:
@@ -90,9 +90,10 @@ def weigh(
     -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
     Dtype: any floating point, the same for scores and v, kept; mask boolean, True = may attend.
 
-    A query that may attend to nothing gets weights 0 and output 0. A score or value that is blocked
-    changes nothing, even where it is NaN, infinite or close to overflow. Where some queries may
-    attend to such a value and others not, that costs n_q copies of v.
+    A query that may attend to nothing gets weights 0 and output 0. What `mask` blocks changes no weight
+    and no output, even where the score or the value is NaN, infinite or close to overflow. An allowed
+    NaN stays visible: under a mask, a value that holds NaN or infinity and has a weight makes the whole
+    output of that query NaN.
     `dropout` is applied to the weights before they meet the values; the weights returned are
     those before it, so they still sum to 1.
 
@@ -129,9 +130,12 @@ def attend(
     (..., n_q, n_k) -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
     Dtype: any floating point, the same for q, k and v, kept; mask boolean, True = may attend.
 
-    What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too. A
-    blocked key changes nothing either: where it is NaN, infinite or close to overflow it counts as 0.
-    Where some queries may attend to such a key and others not, that costs n_q copies of k.
+    What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too, and a
+    blocked key changes nothing either. A key that no query may see, and that is NaN, infinite or so
+    large that its products overflow, counts as 0. 16 bits are computed as 32, so weights and output
+    are right where scores overflow; the scores returned are then infinite.
+    Gradients: what no query may see changes none. A NaN or infinity that some queries may see and
+    others not reaches the gradients when it stands in a key, but not when it stands in a value.
 
     Raises TypeError for lists, integers, masks that are not boolean, mixed libraries, dtypes or
     devices; ValueError for shapes that do not fit, an empty axis, or a scale that is not finite.
