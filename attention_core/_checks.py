@@ -86,9 +86,9 @@ def integer(name: str, value: object, low: int | None = None, high: int | None =
     """Raise TypeError unless `value` is an integer (no bool), ValueError unless low <= value <= high."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-    if low is not None and high is None and value < low:
+    if low is not None and high is None and int(value) < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
-    if low is not None and high is not None and not low <= value <= high:
+    if low is not None and high is not None and not low <= int(value) <= high:
         raise ValueError(f"{name} must be from {low} to {high}, got {value}")
 
 
@@ -96,9 +96,9 @@ def number(name: str, value: object, *, above: float | None = None) -> None:
     """Raise TypeError unless `value` is a real number, ValueError unless it is finite and above that."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    if not abs(value) < math.inf:  # NaN is not
+    if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
-    if above is not None and not value > above:
+    if above is not None and not float(value) > above:
         raise ValueError(f"{name} must be above {above}, got {value}")
 
 

@@ -92,8 +92,8 @@ def weigh(
 
     A query that may attend to nothing gets weights 0 and output 0. What `mask` blocks changes no weight
     and no output, even where the score or the value is NaN, infinite or close to overflow. An allowed
-    NaN stays visible: under a mask, a value that holds NaN or infinity and has a weight makes the whole
-    output of that query NaN.
+    NaN stays visible: under a mask, a value that holds NaN or infinity and has a weight makes the output of
+    that query NaN in each column that holds any.
     `dropout` is applied to the weights before they meet the values; the weights returned are
     those before it, so they still sum to 1.
 
@@ -268,16 +268,17 @@ def unseen_as_0(k: Array, mask: Array | None, xp: Any) -> Array:
 def gather(weights: Array, v: Array, mask: Array | None, xp: Any) -> Array:
     """Return weights @ v, (..., n_q, d_v), in which 0 · NaN and 0 · inf are 0 where there is a mask.
 
-    A value that holds NaN or infinity is left out, and whoever gives it a weight gets NaN. So is one that
-    no query may see and whose products overflow in the gradients.
+    NaN and infinity are left out, and whoever gives such a value a weight gets NaN in the columns that hold
+    any. So are numbers that no query may see and whose products would overflow in the gradients.
     """
     if mask is None:
         return weights @ v
-    largest, most = xp.max(xp.abs(v), axis=-1, keepdims=True), xp.finfo(v.dtype).max  # (..., n_k, 1)
-    kept = (largest <= most**0.5) | (_seen(mask, v, xp) & (largest <= most))  # (..., n_k, 1)
-    v_and_left_out = xp.concat([xp.where(kept, v, 0.0), xp.astype(~kept, v.dtype)], axis=-1)
-    product = weights @ v_and_left_out  # (..., n_q, d_v + 1)  last: the weight of what is left out
-    return xp.where(product[..., -1:] > 0, xp.nan, product[..., :-1])
+    size, most = xp.abs(v), xp.finfo(v.dtype).max
+    kept = (size <= most**0.5) | (_seen(mask, v, xp) & (size <= most))  # (..., n_k, d_v)
+    left_out = xp.astype(xp.any(~kept, axis=-1, keepdims=True), v.dtype)  # (..., n_k, 1)
+    product = weights @ xp.concat([xp.where(kept, v, 0.0), left_out], axis=-1)  # (..., n_q, d_v + 1)
+    met = (product[..., -1:] > 0) & xp.any(~kept, axis=-2, keepdims=True)  # (..., n_q, d_v)
+    return xp.where(met, xp.nan, product[..., :-1])
 
 
 def _seen(mask: Array, rows: Array, xp: Any) -> Array:

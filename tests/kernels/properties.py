@@ -1,28 +1,63 @@
-"""What must be true of attention.py where no other library can be asked: blocked numbers, empty rows, digits.
+"""What must be true of the kernels, as functions of the module that holds them.
 
-Functions of the module that holds the kernels: `test_attention.py` hands them the real one, `test_mutants.py`
-damaged copies.
+`test_attention.py` hands them the real kernels, `test_mutants.py` damaged copies.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.libraries import Library
+from tests.kernels.specification import loop_attend_all, loop_softmax
 
 Kernels = Any  # a module with attend, softmax, causal_mask, ...
 POISON = [1e6, 1e30, 1e308, np.inf, -np.inf, np.nan]
 BLOCKED_ROW = np.array([[True, True, False], [False, False, False], [True, True, True]])
-NUMPY = Library("numpy")
 
 
 def random(*shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
     """Return normally distributed float64 arrays, the same in every run."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape) for shape in shapes]
+
+
+def assert_like_the_loops(
+    kernels: Kernels,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray | None = None,
+    scale: float | None = None,
+    to: Callable[[Any], Any] = np.asarray,
+    back: Callable[[Any], np.ndarray] = np.asarray,
+) -> None:
+    """Compare every step of `attend` with the plain loops; `to` makes an array, `back` undoes it."""
+    weights, output = loop_attend_all(q, k, v, mask, scale)
+    ours = kernels.attend(to(q), to(k), to(v), mask=None if mask is None else to(mask), scale=scale)
+    leading = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    assert tuple(ours.scores.shape) == (*leading, q.shape[-2], k.shape[-2])
+    assert tuple(ours.output.shape) == output.shape
+    assert_allclose(back(ours.output), output, rtol=1e-9, atol=1e-12)
+    assert_allclose(np.broadcast_to(back(ours.weights), weights.shape), weights, rtol=1e-9, atol=1e-12)
+    blocked = False if mask is None else ~mask
+    masked = np.where(blocked, -np.inf, back(ours.scores))
+    assert_array_equal(back(ours.masked_scores), masked)
+
+
+def softmax_is_the_formula(kernels: Kernels) -> None:
+    (x,) = random((4, 5))
+    rows = [loop_softmax(dict(enumerate(row))) for row in x.tolist()]
+    expected = [[row[j] for j in range(5)] for row in rows]
+    assert_allclose(kernels.softmax(x), expected, rtol=1e-12)
+    assert_allclose(kernels.softmax(x.T, axis=0), np.transpose(expected), rtol=1e-12)
+
+
+def softmax_ignores_a_shift(kernels: Kernels) -> None:
+    (x,) = random((4, 5))
+    for shift in (1.0, -1e3, 1e3, 1e6):
+        assert_allclose(kernels.softmax(x + shift), kernels.softmax(x), rtol=1e-8)
 
 
 def softmax_of_rows_without_a_score(kernels: Kernels) -> None:
@@ -58,6 +93,57 @@ def whole_numbers_are_exact(kernels: Kernels) -> None:
     assert_array_equal(kernels.attention_scores(q, k, scale=3), [[18, -30], [0, 0]])
 
 
+def attend_is_the_formula(kernels: Kernels) -> None:
+    q, k, v, wide = random((2, 1, 3, 4), (3, 5, 4), (2, 3, 5, 2), (7, 4))
+    for seed, mask_shape in enumerate([(3, 5), (5,), (1, 5), (3, 1), (3, 3, 5), (2, 1, 3, 5)]):
+        mask = np.random.default_rng(seed).random(mask_shape) < 0.6
+        assert_like_the_loops(kernels, q, k, v, mask)
+    assert_like_the_loops(kernels, q, k, v)
+    assert_like_the_loops(kernels, q, k, v, scale=1.0)
+    assert_like_the_loops(kernels, wide, k, v, scale=-0.3)
+    assert_like_the_loops(kernels, wide, wide, wide, np.ones((2, 7, 7), bool))
+
+
+def rows_sum_to_one(kernels: Kernels) -> None:
+    q, k, v = random((2, 6, 4), (2, 6, 4), (2, 6, 3))
+    for mask in (None, kernels.causal_mask(6), kernels.padding_mask(np.array([1, 4]), 6)):
+        weights = kernels.attend(10 * q, k, v, mask=mask).weights
+        assert np.all(weights >= 0)
+        assert_allclose(weights.sum(axis=-1), 1, rtol=1e-12)
+        if mask is not None:
+            assert np.all(weights[np.broadcast_to(~mask, weights.shape)] == 0)
+
+
+def order_of_keys_does_not_matter(kernels: Kernels) -> None:
+    q, k, v = random((3, 4), (5, 4), (5, 2))
+    mask = np.array([[1, 1, 0, 0, 1], [0, 1, 1, 1, 1], [1, 0, 0, 0, 0]]) == 1
+    order = [3, 0, 4, 2, 1]
+    before = kernels.attend(q, k, v, mask=mask)
+    after = kernels.attend(q, k[order], v[order], mask=mask[:, order])
+    assert_allclose(after.output, before.output, rtol=1e-12)
+    assert_allclose(after.weights, before.weights[:, order], rtol=1e-12)
+
+
+def order_of_queries_is_the_order_of_outputs(kernels: Kernels) -> None:
+    q, k, v = random((4, 4), (5, 4), (5, 2))
+    mask = np.random.default_rng(1).random((4, 5)) < 0.7
+    order = [2, 0, 3, 1]
+    before = kernels.attend(q, k, v, mask=mask)
+    after = kernels.attend(q[order], k, v, mask=mask[order])
+    assert_allclose(after.output, before.output[order], rtol=1e-12)
+
+
+def the_future_cannot_change_the_past(kernels: Kernels) -> None:
+    x, other = random((6, 4), (6, 4))
+    for now in range(6):
+        changed = np.concatenate([x[: now + 1], 100 * other[now + 1 :]])
+        before = kernels.attend(x, x, x, mask=kernels.causal_mask(6)).output
+        after = kernels.attend(changed, changed, changed, mask=kernels.causal_mask(6)).output
+        assert_allclose(after[: now + 1], before[: now + 1], rtol=1e-12)
+        if now < 5:
+            assert not np.allclose(after[now + 1 :], before[now + 1 :])
+
+
 def masks_are_as_drawn(kernels: Kernels) -> None:
     decoding = [[1, 1, 1, 0], [1, 1, 1, 1]]
     assert_array_equal(kernels.causal_mask(2, 4), decoding)
@@ -70,54 +156,49 @@ def masks_are_as_drawn(kernels: Kernels) -> None:
     rows = [[[[0, 0, 0]], [[1, 0, 0]]], [[[1, 1, 0]], [[1, 1, 1]]]]
     assert_array_equal(kernels.padding_mask(lengths, 3), rows)
     assert_array_equal(kernels.padding_mask(np.array(2), 3), [[1, 1, 0]])
-    assert_array_equal(kernels.padding_mask(np.array([-1, 9]), 3), [[[0, 0, 0]], [[1, 1, 1]]])
-    assert_array_equal(kernels.padding_mask(np.array([1, 100], np.int8), 300).sum(axis=-1), [[1], [100]])
     assert kernels.causal_mask(2).dtype == kernels.padding_mask(lengths, 3).dtype == bool
 
 
-# -- what is blocked changes nothing ---------------------------------------------------------------
+def blocked_cases(kernels: Kernels) -> Iterator[tuple[np.ndarray, list[int]]]:
+    """Yield a mask (2 sequences, 3 queries, 5 keys) and the keys that it hides from every query."""
+    yield kernels.padding_mask(np.array([3, 3]), 5), [3, 4]
+    yield kernels.causal_mask(3, 5, offset=1), [4]
 
 
-def blocked_cases(kernels: Kernels) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield a mask (2 sequences, 3 queries, 5 keys) and the keys (2, 5) that it hides from every query."""
-    lengths = np.array([4, 2])
-    yield kernels.padding_mask(lengths, 5), np.arange(5) >= lengths[:, None]
-    yield kernels.causal_mask(3, 5, offset=1), np.array([[False] * 4 + [True]] * 2)
-
-
-def a_blocked_key_or_value_changes_nothing(kernels: Kernels, xp: Library = NUMPY) -> None:
+def a_blocked_key_or_value_changes_nothing(kernels: Kernels) -> None:
     q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
-    tolerance = {"rtol": 8 * xp.eps, "atol": 8 * xp.eps}
     for mask, hidden in blocked_cases(kernels):
-        clean = kernels.attend(*map(xp.array, (q, k, v)), mask=xp.booleans(mask))
-        for poison in [x for x in [*POISON, xp.largest] if not abs(x) > xp.largest or np.isinf(x)]:
-            bad_k, bad_v = (np.where(hidden[..., None], poison, x) for x in (k, v))
+        clean = kernels.attend(q, k, v, mask=mask)
+        for poison in POISON:
+            bad_k, bad_v = k.copy(), v.copy()
+            bad_k[:, hidden], bad_v[:, hidden] = poison, poison
             for keys, values in [(bad_k, v), (k, bad_v), (bad_k, bad_v)]:
-                steps = kernels.attend(*map(xp.array, (q, keys, values)), mask=xp.booleans(mask))
-                assert_allclose(xp.numpy(steps.weights), xp.numpy(clean.weights), **tolerance)
-                assert_allclose(xp.numpy(steps.output), xp.numpy(clean.output), **tolerance)
-                masked_scores = xp.numpy(steps.masked_scores)
-                assert_array_equal(np.isneginf(masked_scores), np.broadcast_to(~mask, masked_scores.shape))
+                steps = kernels.attend(q, keys, values, mask=mask)
+                assert_allclose(steps.weights, clean.weights, rtol=1e-12)
+                assert_allclose(steps.output, clean.output, rtol=1e-12)
+                assert_array_equal(np.isneginf(steps.masked_scores), np.isneginf(clean.masked_scores))
                 if keys is bad_k and not np.isfinite(poison):
-                    blocked = np.broadcast_to(hidden[:, None, :], masked_scores.shape)
-                    assert_array_equal(xp.numpy(steps.scores)[blocked], 0)  # it counts as 0
+                    assert_array_equal(steps.scores[..., hidden], 0)  # it counts as 0
 
 
-def other_blocked_scores_stay(kernels: Kernels) -> None:
+def weigh_is_the_second_half_of_attend(kernels: Kernels) -> None:
     q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
-    for mask, _ in blocked_cases(kernels):
-        assert_allclose(kernels.attend(q, k, v, mask=mask).scores, kernels.attend(q, k, v).scores, rtol=1e-12)
-        bad_k = k.copy()
-        bad_k[1, 4] = np.nan
-        scores = kernels.attend(q, bad_k, v, mask=mask).scores
-        assert_allclose(scores[..., :4], kernels.attend(q, k, v).scores[..., :4], rtol=1e-12)
+    scores = kernels.attention_scores(q, k, scale=1.0)
+    twice = lambda weights: 2 * weights  # noqa: E731
+    for mask in (None, *(mask for mask, _ in blocked_cases(kernels))):
+        ours = kernels.weigh(scores, v, mask=mask, dropout=twice)
+        whole = kernels.attend(q, k, v, mask=mask, scale=1.0, dropout=twice)
+        for x, y in zip(ours, whole, strict=True):
+            assert_allclose(x, y, rtol=1e-12)
+        assert_allclose(ours.output, 2 * ours.weights @ v, rtol=1e-12)
+        assert_array_equal(ours.scores, scores)
 
 
 def a_blocked_score_changes_nothing(kernels: Kernels) -> None:
     q, k, v = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
     clean = q @ np.swapaxes(k, -2, -1)
     everything = np.zeros((3, 5), bool)
-    for mask in [*(mask for mask, _ in blocked_cases(kernels)), everything]:
+    for mask, _ in [*blocked_cases(kernels), (everything, [])]:
         expected = weighed(kernels, clean, v, mask)
         for poison in POISON:
             for ours, wanted in zip(
@@ -137,68 +218,44 @@ def weighed(kernels: Kernels, scores: np.ndarray, v: np.ndarray, mask: np.ndarra
     return [steps.weights, steps.output, *by_input]
 
 
-def what_is_blocked_for_some_changes_only_the_others(kernels: Kernels, xp: Library = NUMPY) -> None:
+def a_key_blocked_for_some_changes_only_the_others(kernels: Kernels) -> None:
     q, k, v = random((3, 4), (3, 4), (3, 2))
-    tolerance = {"rtol": 8 * xp.eps, "atol": 8 * xp.eps}
-    mask = xp.booleans(np.tri(3))
-    clean = kernels.attend(*map(xp.array, (q, k, v)), mask=mask)
-    for poison in (np.nan, np.inf, -np.inf):
-        bad_k, bad_v = k.copy(), v.copy()
-        bad_k[1, 0], bad_v[1, 0] = poison, poison
-        with np.errstate(invalid="ignore"):  # the second query may see it
-            steps = kernels.attend(*map(xp.array, (q, bad_k, bad_v)), mask=mask)
-        assert_allclose(xp.numpy(steps.output)[0], xp.numpy(clean.output)[0], **tolerance)
-        steps = kernels.attend(*map(xp.array, (q, k, bad_v)), mask=mask)
-        assert_allclose(xp.numpy(steps.weights), xp.numpy(clean.weights), **tolerance)
-        assert np.all(np.isnan(xp.numpy(steps.output)[1:])), "an allowed NaN or infinity must stay visible"
-    bad_k[1, 0] = np.nan
-    weights = xp.numpy(kernels.attend(*map(xp.array, (q, bad_k, v)), mask=mask).weights)
-    assert np.all(np.isnan(weights[1:, :2])), "an allowed NaN must stay visible"
+    clean = kernels.attend(q, k, v, mask=kernels.causal_mask(3))
+    bad_k, bad_v = k.copy(), v.copy()
+    bad_k[1, 0], bad_v[1, 0] = np.nan, np.nan
+    steps = kernels.attend(q, bad_k, bad_v, mask=kernels.causal_mask(3))
+    assert_allclose(steps.output[0], clean.output[0], rtol=1e-12)
+    assert np.all(np.isnan(steps.weights[1:, :2])), "an allowed NaN must stay visible"
+    steps = kernels.attend(q, k, bad_v, mask=kernels.causal_mask(3))
+    assert_allclose(steps.weights, clean.weights, rtol=1e-12)
+    assert np.all(np.isnan(steps.output[1:, 0])), "an allowed NaN must stay visible"
+    assert_allclose(steps.output[:, 1], clean.output[:, 1], rtol=1e-12)
 
 
-def a_hidden_key_or_value_changes_no_gradient(kernels: Kernels) -> None:
+def a_blocked_key_or_value_changes_no_gradient(kernels: Kernels) -> None:
     arrays = random((2, 3, 4), (2, 5, 4), (2, 5, 2))
-    precise = [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.float16, 1e-2), (torch.bfloat16, 0.05)]
-    for dtype, tolerance in precise:
+    for dtype, tolerance in [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.float16, 1e-2)]:
         for mask, hidden in blocked_cases(kernels):
             clean = gradients(kernels, arrays, mask, dtype)
             for poison in [*POISON, float(torch.finfo(dtype).max)]:
                 for poisoned in [(1,), (2,), (1, 2)]:  # keys, values, both
-                    bad = [
-                        np.where(hidden[..., None], poison, x) if i in poisoned else x
-                        for i, x in enumerate(arrays)
-                    ]
+                    bad = [x.copy() for x in arrays]
+                    for x in poisoned:
+                        bad[x][:, hidden] = poison
                     steps = gradients(kernels, bad, mask, dtype)
                     for ours, expected in zip(steps, clean, strict=True):
                         assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
-                    assert np.all(steps[2][hidden] == 0)
-                    assert np.all(steps[3][hidden] == 0)
-
-
-def a_value_that_others_may_see_changes_only_their_gradients(kernels: Kernels) -> None:
-    """As the docstring of `attend` says: a NaN in a value does not reach the gradients, one in a key does."""
-    arrays, mask = random((3, 4), (3, 4), (3, 2)), np.tri(3, dtype=bool)
-    _, *clean = gradients(kernels, arrays, mask, torch.float64, rows=slice(2))
-    for poison in (np.nan, np.inf, -np.inf):
-        bad = [x.copy() for x in arrays]
-        bad[2][2] = poison  # the third query alone may see the third value
-        _, *ours = gradients(kernels, bad, mask, torch.float64, rows=slice(2))
-        for x, y in zip(ours, clean, strict=True):
-            assert_allclose(x, y, rtol=1e-12, atol=1e-12)
-        _, *ours = gradients(kernels, bad, mask, torch.float64)
-        assert all(np.all(np.isfinite(x)) for x in ours)
-    bad[1][2] = np.nan
-    _, of_q, *_ = gradients(kernels, bad, mask, torch.float64, rows=slice(2))
-    assert np.all(np.isnan(of_q))
+                    assert np.all(steps[2][:, hidden] == 0)
+                    assert np.all(steps[3][:, hidden] == 0)
 
 
 def gradients(
-    kernels: Kernels, arrays: list[np.ndarray], mask: np.ndarray, dtype: torch.dtype, rows: slice = slice(None)
+    kernels: Kernels, arrays: list[np.ndarray], mask: np.ndarray, dtype: torch.dtype
 ) -> list[np.ndarray]:
     """Return the output of attend and the gradients of q, k and v, for a loss that weighs every number."""
     q, k, v = (torch.tensor(x).to(dtype).requires_grad_() for x in arrays)
     output = kernels.attend(q, k, v, mask=torch.tensor(mask)).output
-    (output * torch.arange(1, 1 + output.numel()).reshape(output.shape))[..., rows, :].sum().backward()
+    (output * torch.arange(1, 1 + output.numel()).reshape(output.shape)).sum().backward()
     by_input = [x.grad for x in (q, k, v) if x.grad is not None]
     assert len(by_input) == 3
     return [x.detach().double().numpy() for x in (output, *by_input)]
@@ -206,12 +263,11 @@ def gradients(
 
 def a_row_without_keys_is_zero(kernels: Kernels) -> None:
     q, k, v = random((3, 4), (3, 4), (3, 2))
-    for array in (np.asarray, torch.tensor):
-        steps = kernels.attend(*map(array, (q, k, v)), mask=array(BLOCKED_ROW))
-        assert np.all(np.isneginf(np.asarray(steps.masked_scores)[1]))
-        assert_array_equal(steps.weights[1], 0)
-        assert_array_equal(steps.output[1], 0)
-        assert_allclose(np.asarray(steps.weights)[[0, 2]].sum(axis=-1), 1)
+    steps = kernels.attend(q, k, v, mask=BLOCKED_ROW)
+    assert np.all(np.isneginf(steps.masked_scores[1]))
+    assert_array_equal(steps.weights[1], 0)
+    assert_array_equal(steps.output[1], 0)
+    assert_allclose(steps.weights[[0, 2]].sum(axis=-1), 1)
     _, *by_input = gradients(kernels, [q, k, v], BLOCKED_ROW, torch.float64)
     assert all(np.all(np.isfinite(gradient)) for gradient in by_input)
     assert_array_equal(by_input[0][1], 0)
@@ -233,16 +289,12 @@ def gradients_are_the_slopes(kernels: Kernels) -> None:
     assert torch.autograd.gradcheck(kernels.softmax, (ties,))
 
 
-# -- digits ----------------------------------------------------------------------------------------
-
-
-def float16_holds_large_scores(kernels: Kernels) -> None:
+def float16_holds_large_inputs(kernels: Kernels) -> None:
     x = np.full((2, 64), 60, dtype=np.float16)  # x·x = 230400 is beyond float16, 230400 / 8 is not
-    assert_array_equal(kernels.attention_scores(x, x), 28800)
-    q, k, v = (torch.tensor(x, dtype=torch.float16) for x in ([[300.0]], [[300.0], [400.0]], [[300.0], [1.0]]))
-    assert_array_equal(kernels.attend(q, q, q).output, 300)  # the score is 90000
-    assert_array_equal(kernels.attend(q, k, v).output, 1)  # 90000 and 120000
-    assert_array_equal(kernels.attend(q, k, v).scores, np.inf)
+    steps = kernels.attend(x, x, x)
+    assert_array_equal(steps.scores, 28800)
+    assert_array_equal(steps.weights, 0.5)
+    assert_array_equal(steps.output, 60)
 
 
 def dropout_meets_the_values_alone(kernels: Kernels) -> None:
@@ -252,25 +304,42 @@ def dropout_meets_the_values_alone(kernels: Kernels) -> None:
     two_do_not_see_it = np.array([padding, padding, [True] * 4])  # the third query does
     bad = v.copy()
     bad[3] = np.nan
-    for values, mask in ((v, None), (v, padding), (bad, padding), (bad, two_do_not_see_it)):
+    for values, mask in ((v, padding), (bad, padding), (bad, two_do_not_see_it)):
         steps = kernels.attend(q, k, values, mask=mask, dropout=lambda weights: weights * kept)
         assert_allclose(steps.weights.sum(axis=-1), 1)
-        assert_allclose(steps.output, (steps.weights * kept) @ v, rtol=1e-12)  # the third drops it
+        blind = slice(2) if mask is two_do_not_see_it else slice(3)
+        assert_allclose(steps.output[blind], ((steps.weights * kept) @ v)[blind], rtol=1e-12)
+
+
+def inputs_stay_as_they_are(kernels: Kernels) -> None:
+    q, k, v = before = random((3, 4), (3, 4), (3, 2))
+    mask = BLOCKED_ROW.copy()
+    kernels.attend(q, k, v, mask=mask)
+    kernels.softmax(q)
+    for x, y in zip([*before, mask], [*random((3, 4), (3, 4), (3, 2)), BLOCKED_ROW], strict=True):
+        assert_array_equal(x, y)
 
 
 ATTENTION = [
+    softmax_is_the_formula,
+    softmax_ignores_a_shift,
     softmax_of_huge_scores,
     softmax_of_rows_without_a_score,
     whole_numbers_are_exact,
+    attend_is_the_formula,
+    rows_sum_to_one,
+    order_of_keys_does_not_matter,
+    order_of_queries_is_the_order_of_outputs,
+    the_future_cannot_change_the_past,
     masks_are_as_drawn,
     a_blocked_key_or_value_changes_nothing,
-    other_blocked_scores_stay,
+    weigh_is_the_second_half_of_attend,
     a_blocked_score_changes_nothing,
-    what_is_blocked_for_some_changes_only_the_others,
-    a_hidden_key_or_value_changes_no_gradient,
-    a_value_that_others_may_see_changes_only_their_gradients,
+    a_key_blocked_for_some_changes_only_the_others,
+    a_blocked_key_or_value_changes_no_gradient,
     a_row_without_keys_is_zero,
     gradients_are_the_slopes,
-    float16_holds_large_scores,
+    float16_holds_large_inputs,
     dropout_meets_the_values_alone,
+    inputs_stay_as_they_are,
 ]
