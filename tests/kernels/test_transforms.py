@@ -163,9 +163,10 @@ def test_a_branch_on_data_would_be_seen() -> None:
     def branches(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         return q if mask.any() else k
 
+    kernel: Kernel = branches
     x, mask = tensors()
     with pytest.raises(RuntimeError, match=r"data-dependent|vmap"):
-        vmap(branches)(*x, mask)
+        vmap(kernel)(*x, mask)
 
 
 # -- precision and memory --------------------------------------------------------------------------

