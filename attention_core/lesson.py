@@ -87,7 +87,7 @@ def show(figure: Callable[..., str | Picture], *args: Any, trained: bool = False
         drawn, words = draw(figure, *args, **kwargs)
         data, metadata = bundle(drawn, words)
     else:
-        picture = figure(*args, **kwargs)
+        picture: Any = figure(*args, **kwargs)
         data, metadata = still(picture)
         data, words = data | {"text/html": picture.svg}, picture.words
     if trained:

@@ -25,7 +25,7 @@ from attention_core.figures._style import (
     shown,
     words_below,
 )
-from attention_core.figures.architecture import multi_head_block, multi_head_sketch, transformer_block
+from attention_core.figures.architecture import multi_head_sketch, transformer_block
 from attention_core.figures.bars import score_bars, temperature_bars, waterfall, weight_bars
 from attention_core.figures.canvas import canvas
 from attention_core.figures.clocks import position_clocks, rotary_pairs
@@ -37,7 +37,7 @@ from attention_core.figures.curves import (
     softmax_curve,
     variance_lines,
 )
-from attention_core.figures.diagrams import attention_flow, bahdanau, matrix_vector, qkv_pipeline
+from attention_core.figures.diagrams import bahdanau
 from attention_core.figures.graphs import attention_graph
 from attention_core.figures.heatmaps import (
     alignment_map,
@@ -51,11 +51,11 @@ from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
 __all__ = [
-    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map", "attention_flow",
+    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map",
     "attention_graph", "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width",
     "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
-    "learning_curves", "mask_map", "matrix_vector", "multi_head_block", "multi_head_sketch", "note",
-    "png", "position_clocks", "qkv_pipeline", "rotary_pairs", "saturation", "save_svg",
+    "learning_curves", "mask_map", "multi_head_sketch", "note",
+    "png", "position_clocks", "rotary_pairs", "saturation", "save_svg",
     "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
     "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
     "weights_heatmap", "words_below",
