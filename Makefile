@@ -18,6 +18,7 @@ endif
 RUN := $(VENV)/$(BIN)/python
 COLAB_RUN := .venv-colab/$(BIN)/python
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-kernel-startup-timeout 120
+SOURCES := $(basename $(notdir $(wildcard notebooks/source/[0-9]*.md)))
 QUICK := tests/kernels tests/worked
 
 # Empty files whose dates say what has been installed, and when.
@@ -62,11 +63,12 @@ check: lint ## for every save: lint and the quick tests, in less than a minute
 	@$(RUN) -m pytest $(QUICK)
 	@echo "Passed: lint, quick tests."
 
-lint: $(TEST_READY) ## style, imports, packaging and types
+lint: $(TEST_READY) ## style, imports, types, and no notebook edited by hand
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(VENV)/$(BIN)/lint-imports --no-logo --no-cache
 	@$(RUN) -m validate_pyproject pyproject.toml
+	@$(RUN) -m tools.build --check $(SOURCES)
 	@$(RUN) -m mypy
 
 # Other versions of the tools find other faults, so `make lint` is for the tested versions alone.

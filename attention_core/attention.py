@@ -7,8 +7,6 @@ Masks are boolean everywhere, and True means "may attend".
 
 import math
 from collections.abc import Callable
-from functools import partial
-from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,17 +44,16 @@ def softmax(x: Array, *, axis: int = -1) -> Array:
     >>> softmax(np.array([0.0, 1.0, -np.inf])).round(4)
     array([0.2689, 0.7311, 0.    ])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "")
-    _checks.axis("axis", axis, x)
-    if hasattr(xp, "softmax"):  # torch has its own, in one pass
-        return _library_softmax(x, axis, xp)
-    m = xp.max(x, axis=axis, keepdims=True)
-    m = xp.maximum(m, xp.finfo(x.dtype).min)  # nothing allowed: m is finite, because -inf + inf is NaN
-    e = xp.exp(x - m)  # at most 1 each
-    wide = at_least_float32(x.dtype, xp)  # float16 could not hold a long sum
-    total = xp.maximum(xp.sum(e, axis=axis, keepdims=True, dtype=wide), 1.0)  # 0 where nothing is allowed
-    return xp.astype(e / total, x.dtype, copy=False)
+    xp = _checks.inputs("x ... n", x=x)
+    _checks.integer("axis", axis, -x.ndim, x.ndim - 1)
+    if hasattr(xp, "softmax"):
+        return _softmax_of(xp, x, axis)  # torch: all that follows in one pass
+    m = _finite(xp.max(wide(x, xp), axis=axis, keepdims=True), xp)  # (..., 1)
+    e = xp.exp(x - m)  # (..., n)  at most 1 each
+    total = xp.sum(e, axis=axis, keepdims=True)  # (..., 1)
+    return narrow(
+        e / xp.maximum(total, 1.0), x, xp
+    )  # (..., n)  the total is below 1 where nothing is allowed
 
 
 def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array:
@@ -74,11 +71,9 @@ def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array
     >>> attention_scores(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 5.0]]), scale=1.0)
     array([[3., 0.]])
     """
-    _checks.namespace(q=q, k=k)
-    _checks.queries_and_keys(q, k, scale)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)  # float: keeps q's dtype
-    scaled_q = q * scale  # (..., n_q, d_k)  scaled before the product, so that float16 can hold it
-    return scaled_q @ k.mT  # (..., n_q, n_k)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k", q=q, k=k)
+    scaled_q = q * _scale(scale, q)  # (..., n_q, d_k)  before the product, so that float16 can hold it
+    return scaled_q @ xp.matrix_transpose(k)  # (..., n_q, n_k)
 
 
 def weigh(
@@ -110,13 +105,11 @@ def weigh(
     >>> weigh(np.array([[1.0, 1.0, -np.inf]]), np.array([[10.0], [20.0], [90.0]])).output
     array([[15.]])
     """
-    xp = _checks.namespace(scores=scores, v=v)
-    _checks.scores_and_values(scores, v, mask, xp)
-    masked_scores = scores if mask is None else xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
+    xp = _checks.inputs("scores ... n_q n_k | v ... n_k d_v", scores=scores, v=v, mask=mask)
+    masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where nothing may be attended
     weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
     kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
-    output = _shielded(matmul, kept, v, mask, xp)  # (..., n_q, d_v)  kept @ v
-    return Attention(scores, masked_scores, weights, output)
+    return Attention(scores, masked_scores, weights, gather(kept, v, mask, xp))  # output (..., n_q, d_v)
 
 
 def attend(
@@ -148,11 +141,14 @@ def attend(
     >>> attend(q, k, np.array([[10.0], [20.0]])).output
     array([[15.]])
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    compare = partial(attention_scores, scale=scale)
-    scores = _shielded(compare, q, k, mask, xp)  # (..., n_q, n_k)  q kᵀ / √d_k
-    return weigh(scores, v, mask=mask, dropout=dropout)  # output (..., n_q, d_v)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    q_, k_, v_ = wide(q, xp), unseen_as_0(wide(k, xp), mask, xp), wide(v, xp)
+    scores = q_ * _scale(scale, q) @ xp.matrix_transpose(k_)  # (..., n_q, n_k)  q kᵀ / √d_k
+    masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
+    weights = _weights(masked_scores, mask, xp)  # (..., n_q, n_k)  each row sums to 1
+    kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
+    output = gather(kept, v_, mask, xp)  # (..., n_q, d_v)  weights @ v
+    return Attention(*(narrow(x, q, xp) for x in (scores, masked_scores, weights, output)))
 
 
 def causal_mask(
@@ -183,10 +179,10 @@ def causal_mask(
            [1, 1, 1, 1]])
     """
     n_k = n_q if n_k is None else n_k
-    _checks.positive_int("n_q", n_q)
-    _checks.positive_int("n_k", n_k)
+    _checks.integer("n_q", n_q, 1)
+    _checks.integer("n_k", n_k, 1)
     offset = n_k - n_q if offset is None else offset
-    _checks.whole_number("offset", offset)
+    _checks.integer("offset", offset)
     xp, where = _library(like)
     i = xp.arange(n_q, device=where)  # (n_q,)
     j = xp.arange(n_k, device=where)  # (n_k,)
@@ -200,8 +196,10 @@ def padding_mask(lengths: Array, n_k: int) -> Array:
     Shapes: lengths (...) of integers -> (..., 1, n_k), boolean, True = may attend: the axis of
     size 1 serves every query. With heads, (batch, n_heads, n_q, n_k), add an axis: mask[:, None].
 
-    Raises TypeError when lengths is not an integer array; ValueError when a length is not
-    between 0 and n_k.
+    A length below 0 counts as 0, and one above n_k as n_k: nothing looks at the numbers themselves,
+    so that a compiler may know no more than their shape.
+
+    Raises TypeError when lengths is not an integer array or n_k no integer; ValueError for n_k below 1.
 
     Source: Vaswani et al. (2017), section 3.2.3 (masking by -inf), applied to padding.
 
@@ -210,8 +208,8 @@ def padding_mask(lengths: Array, n_k: int) -> Array:
     <BLANKLINE>
            [[1, 1, 1]]])
     """
-    _checks.positive_int("n_k", n_k)
-    xp = _checks.lengths(lengths, n_k)
+    _checks.integer("n_k", n_k, 1)
+    xp = _checks.inputs("", lengths=lengths)
     j = xp.arange(n_k, device=device(lengths))  # (n_k,)
     return (j < lengths[..., None])[..., None, :]  # (..., 1, n_k)
 
@@ -221,43 +219,78 @@ def at_least_float32(dtype: Any, xp: Any) -> Any:
     return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
 
 
-def _library_softmax(x: Array, axis: int, xp: Any) -> Array:
-    """Return the softmax of the library `xp`, with 0 for its NaN where every score is -inf."""
-    weights = xp.softmax(x, axis)
-    if not bool(xp.isnan(xp.sum(weights))):
-        return weights
-    blocked = xp.all(x == -xp.inf, axis=axis, keepdims=True)
-    finite = xp.where(blocked, 0.0, x)  # before softmax, for its gradient would be NaN too
-    return xp.where(blocked, 0.0, xp.softmax(finite, axis))
+def wide(x: Array, xp: Any) -> Array:
+    """Return x as float32 where it has 16 bits: these could hold neither large scores nor long sums."""
+    return xp.astype(x, at_least_float32(x.dtype, xp), copy=False)
 
 
-def _shielded(
-    step: Callable[[Array, Array], Array], queries: Array, rows: Array, mask: Array | None, xp: Any
-) -> Array:
-    """Return step(queries, rows), with 0 in the place of blocked rows where these could do harm.
+def narrow(x: Array, like: Array, xp: Any) -> Array:
+    """Undo `wide`: return x in the dtype of `like` where that has 16 bits."""
+    return xp.astype(x, like.dtype, copy=False) if xp.finfo(like.dtype).bits < 32 else x
 
-    Shapes: queries (..., n_q, any), rows (..., n_k, any): the keys or the values -> (..., n_q, any).
-    A weight of 0 does not silence a NaN: 0 · NaN is NaN, in outputs and in gradients.
+
+def masked(scores: Array, mask: Array | None, xp: Any) -> Array:
+    """Return scores (..., n_q, n_k) with -inf where `mask` is False."""
+    return scores if mask is None else xp.where(mask, scores, -xp.inf)
+
+
+def unseen_as_0(rows: Array, mask: Array | None, xp: Any) -> Array:
+    """Return keys or values (..., n_k, d), with 0 for what would do harm in rows that no query may see.
+
+    That is NaN, infinity, and numbers so large that their products overflow. Padding may hold anything.
     """
-    if mask is None or not _blocked_may_leak(rows, mask, xp):
-        return step(queries, rows)
-    mask = xp.broadcast_to(mask, np.broadcast_shapes(mask.shape, (queries.shape[-2], rows.shape[-2])))
-    used = xp.any(mask, axis=-2)[..., None]  # (..., n_k, 1): padding is used by no query
-    rows = xp.where(used, rows, 0.0)  # (..., n_k, any)
-    if not _blocked_may_leak(rows, mask, xp):
-        return step(queries, rows)
-    # some queries may see what others may not: each gets its own copy
-    own_rows = xp.where(mask[..., None], rows[..., None, :, :], 0.0)  # (..., n_q, n_k, any)
-    return step(queries[..., None, :], own_rows)[..., 0, :]
+    if mask is None:
+        return rows
+    harmless = xp.abs(rows) <= xp.finfo(rows.dtype).max ** 0.5  # (..., n_k, d)
+    return xp.where(harmless | _seen(mask, rows, xp), rows, 0.0)
 
 
-def _blocked_may_leak(rows: Array, mask: Array, xp: Any) -> bool:
-    """Is there a NaN, infinity or huge number in a row that some query may not attend to?"""
-    limit = math.sqrt(xp.finfo(rows.dtype).max)  # products of larger numbers overflow, also in gradients
-    if bool(xp.max(xp.abs(rows)) <= limit):  # a NaN is not <= anything
-        return False
-    bad = xp.any(~(xp.abs(rows) <= limit), axis=-1)  # (..., n_k)
-    return bool(xp.any(~mask & bad[..., None, :]))
+def gather(weights: Array, v: Array, mask: Array | None, xp: Any) -> Array:
+    """Return weights @ v, (..., n_q, d_v), in which a blocked 0 · NaN is 0.
+
+    The product leaves out NaN and infinities. A query that may see one of them has NaN in each column
+    of its output in which v has any.
+    """
+    if mask is None:
+        return weights @ v
+    odd = ~xp.isfinite(v)  # (..., n_k, d_v)
+    output = weights @ xp.where(odd, 0.0, unseen_as_0(v, mask, xp))  # (..., n_q, d_v)
+    number = at_least_float32(v.dtype, xp)
+    allowed = xp.astype(xp.broadcast_to(mask, (*(mask.shape[:-1] or (1,)), v.shape[-2])), number)
+    met = allowed @ xp.astype(xp.any(odd, axis=-1, keepdims=True), number)  # (..., n_q, 1)  how many
+    return xp.where((met > 0) & xp.any(odd, axis=-2, keepdims=True), xp.nan, output)
+
+
+def _seen(mask: Array, rows: Array, xp: Any) -> Array:
+    """Return for each of the rows (..., n_k, d) whether any query may see it, (..., n_k or 1, 1)."""
+    mask = mask if mask.ndim > 1 else mask[None, :]
+    new = max(mask.ndim - rows.ndim, 0)  # leading axes that the rows do not have: all share the rows
+    shared = [i for i in range(mask.ndim - 2) if i < new or rows.shape[i - mask.ndim] == 1]
+    seen = xp.any(mask, axis=(*shared, mask.ndim - 2), keepdims=True)  # (..., 1, n_k or 1)
+    return xp.matrix_transpose(xp.reshape(seen, seen.shape[new:]))
+
+
+def _weights(scores: Array, mask: Array | None, xp: Any) -> Array:
+    """Return softmax(scores). Without a mask there is no row of -inf, and torch's own is faster."""
+    return xp.softmax(scores, -1) if mask is None and hasattr(xp, "softmax") else softmax(scores)
+
+
+def _softmax_of(xp: Any, x: Array, axis: int) -> Array:
+    """Return the softmax of the library, with 0 for its NaN where every score is -inf."""
+    some = xp.astype(xp.max(x, axis=axis, keepdims=True) > -xp.inf, x.dtype)
+    return xp.softmax(xp.clip(x, min=xp.finfo(x.dtype).min), axis) * some
+
+
+def _finite(m: Array, xp: Any) -> Array:
+    """Return m, but not -inf where nothing is allowed, for -inf + inf is NaN."""
+    return xp.maximum(m, xp.finfo(m.dtype).min)
+
+
+def _scale(scale: float | None, q: Array) -> float:
+    if scale is None:
+        return 1 / math.sqrt(q.shape[-1])
+    _checks.number("scale", scale)
+    return float(scale)  # numpy's own float64 would change the dtype of q
 
 
 def _library(like: Array | None) -> tuple[Any, Any]:

@@ -26,9 +26,8 @@ def split_heads(x: Array, n_heads: int) -> Array:
     <BLANKLINE>
            [[3., 4.]]])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "n, d_model")
-    _checks.divides(n_heads, x.shape[-1])
+    xp = _checks.inputs("x ... n d_model", x=x)
+    divides("n_heads", n_heads, "d_model", x.shape[-1])
     d_head = x.shape[-1] // n_heads
     heads = xp.reshape(x, (*x.shape[:-1], n_heads, d_head))  # (..., n, n_heads, d_head)
     return xp.moveaxis(heads, -2, -3)  # (..., n_heads, n, d_head)
@@ -48,8 +47,7 @@ def merge_heads(x: Array) -> Array:
     >>> merge_heads(np.array([[[1.0, 2.0]], [[3.0, 4.0]]]))
     array([[1., 2., 3., 4.]])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "n_heads, n, d_head")
+    xp = _checks.inputs("x ... n_heads n d_head", x=x)
     rows = xp.moveaxis(x, -3, -2)  # (..., n, n_heads, d_head)
     return xp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))  # (..., n, d_model)
 
@@ -84,10 +82,7 @@ def attend_in_heads(
     array([[0.7311, 0.5   ],
            [0.5   , 0.7311]])
     """
-    _checks.namespace(q=q, k=k, v=v)
-    _checks.axes("q", q, "n_q, d_model")
-    _checks.axes("k", k, "n_k, d_model")
-    _checks.equal_sizes("q and k must have the same last axis d_model", q=q.shape[-1], k=k.shape[-1])
+    _checks.inputs("q ... n_q d_model | k ... n_k d_model | v ... n_k d_values", q=q, k=k, v=v)
     q, k, v = (split_heads(x, n_heads) for x in (q, k, v))  # (..., n_heads, n, d_head)
     _check_mask(mask, q, k)
     heads = attend(q, k, v, mask=mask, scale=scale, dropout=dropout)  # each head by itself
@@ -126,8 +121,7 @@ def multi_head(
     array([[1.4621, 1.    ],
            [1.    , 1.4621]])
     """
-    _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
-    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_heads)
+    _projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_heads)
     q, k, v = x_q @ w_q, x_kv @ w_k, x_kv @ w_v  # (..., n, d_model)
     heads = attend_in_heads(q, k, v, n_heads=n_heads, mask=mask, scale=scale)
     return heads._replace(output=heads.output @ w_o)  # (..., n_q, d_out)
@@ -166,17 +160,15 @@ def grouped_query(
     array([[1., 1.],
            [1., 1.]])
     """
-    xp = _checks.namespace(x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
-    _checks.projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
+    xp = _projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
     q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_head)
     k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_head)
     v = split_heads(x_kv @ w_v, n_kv_heads)  # (..., n_kv_heads, n_k, d_v)
     if mask is not None:
-        _checks.boolean_mask(mask, q, xp)
+        _checks.inputs("", x_q=x_q, mask=mask)
         _check_mask(mask, q, k)
-        what = "the leading axes of x_q and x_kv must broadcast"
-        leading = _checks.broadcast(what, q.shape[:-3], k.shape[:-3])
-        _checks.fitting_mask(mask, (*leading, *q.shape[-3:-1], k.shape[-2]))
+        leading = _checks.broadcast(tuple(x_q.shape[:-2]), tuple(x_kv.shape[:-2])) or ()
+        _checks.fitting_mask(tuple(mask.shape), (*leading, *q.shape[-3:-1], k.shape[-2]))
         mask = xp.broadcast_to(mask, (*mask.shape[:-3], *q.shape[-3:-1], mask.shape[-1]))
         mask = _regroup(mask, n_kv_heads, xp)
     groups = attend(_regroup(q, n_kv_heads, xp), k, v, mask=mask, scale=scale)
@@ -205,3 +197,31 @@ def _check_mask(mask: Array | None, q: Array, k: Array) -> None:
             f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
             f"end, got {shape}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
         )
+
+
+def divides(name: str, part: int, whole_name: str, whole: int) -> None:
+    """Raise unless `part` is an integer that divides `whole`."""
+    _checks.integer(name, part, 1)
+    if whole % part:
+        fitting = [n for n in range(1, whole + 1) if whole % n == 0]
+        raise ValueError(f"{name} must divide {whole_name} = {whole} (one of {fitting}), got {part}")
+
+
+def _projections(
+    x_q: Array, x_kv: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, n_heads: int, n_kv_heads: int
+) -> Any:
+    """Return the namespace; raise unless the weight matrices fit their inputs and the numbers of heads."""
+    shapes = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model | w_k d_kv d_keys | w_v d_kv d_values"
+    arrays = {"x_q": x_q, "x_kv": x_kv, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
+    xp = _checks.inputs(f"{shapes} | w_o d_columns d_out", **arrays)
+    divides("n_heads", n_heads, "d_model", w_q.shape[1])
+    divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+    d_head = w_q.shape[1] // n_heads
+    if w_k.shape[1] != n_kv_heads * d_head:
+        wanted = f"n_kv_heads · d_head = {n_kv_heads} · {d_head}"
+        raise ValueError(f"w_k must have {wanted} columns, got {w_k.shape[1]}")
+    if w_v.shape[1] % n_kv_heads:
+        raise ValueError(f"n_kv_heads = {n_kv_heads} must divide the columns of w_v, got {w_v.shape[1]}")
+    columns = w_v.shape[1] // n_kv_heads * n_heads
+    _checks.equal("w_o needs a row for each value column of each head", columns=columns, w_o=w_o.shape[0])
+    return xp

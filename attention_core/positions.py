@@ -28,10 +28,10 @@ def sinusoidal_positions(n: int, d_model: int, *, base: float = 10000.0, like: A
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
-    _checks.positive_int("n", n)
-    _checks.even("d_model", d_model)
+    _checks.integer("n", n, 1)
+    _even("d_model", d_model)
     like = np.empty(1) if like is None else like
-    xp = _checks.namespace(like=like)
+    xp = _checks.inputs("", like=like)
     angle = _angles(None, n, d_model, base, like, xp)  # (n, d_model / 2)
     pairs = xp.stack([xp.sin(angle), xp.cos(angle)], axis=-1)  # (n, d_model / 2, 2)
     return xp.astype(xp.reshape(pairs, (n, d_model)), like.dtype)
@@ -57,12 +57,10 @@ def rotary_positions(x: Array, *, positions: Array | None = None, base: float = 
     array([[1.    , 0.    ],
            [0.5403, 0.8415]])
     """
-    xp = _checks.namespace(x=x)
-    _checks.axes("x", x, "n, d")
+    shapes = "x ... n d" if positions is None else "x ... n d | positions n"
+    xp = _checks.inputs(shapes, x=x, positions=positions)
     n, d = x.shape[-2:]
-    _checks.even("d, the last axis of x,", d)
-    if positions is not None:
-        _checks.positions(positions, x, xp)
+    _even("d, the last axis of x,", d)
     angle = _angles(positions, n, d, base, x, xp)  # (n, d / 2)
     cos, sin = xp.astype(xp.cos(angle), x.dtype), xp.astype(xp.sin(angle), x.dtype)  # (n, d / 2)
     first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d / 2)
@@ -70,9 +68,16 @@ def rotary_positions(x: Array, *, positions: Array | None = None, base: float = 
     return xp.reshape(xp.stack(turned, axis=-1), x.shape)  # (..., n, d)  the pairs side by side again
 
 
+def _even(name: str, value: int) -> None:
+    """Raise unless `value` is an even integer of at least 2."""
+    _checks.integer(name, value, 1)
+    if value % 2:
+        raise ValueError(f"{name} must be even, because its columns are taken in pairs, got {value}")
+
+
 def _angles(positions: Array | None, n: int, d: int, base: float, like: Array, xp: Any) -> Array:
     """Return position · base^(-2i/d), (n, d / 2), in float32 or like's dtype if that is wider."""
-    _checks.positive_number("base", base)
+    _checks.number("base", base, above=0)
     kind = {"dtype": at_least_float32(like.dtype, xp), "device": device(like)}
     p = xp.arange(n, **kind) if positions is None else xp.astype(positions, kind["dtype"])  # (n,)
     frequency = float(base) ** (-xp.arange(0, d, 2, **kind) / d)  # (d / 2,)

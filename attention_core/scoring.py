@@ -27,8 +27,8 @@ def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, w_v: Array) -> A
     >>> additive_scores(q, k, eye, eye, np.array([1.0, 1.0])).round(4)
     array([[0.7616, 1.    ]])
     """
-    xp = _checks.namespace(q=q, k=k, w_q=w_q, w_k=w_k, w_v=w_v)
-    _checks.additive_inputs(q, k, w_q, w_k, w_v)
+    shapes = "q ... n_q d_q | k ... n_k d_k | w_q d_q d_hidden | w_k d_k d_hidden | w_v d_hidden"
+    xp = _checks.inputs(shapes, q=q, k=k, w_q=w_q, w_k=w_k, w_v=w_v)
     from_q = (q @ w_q)[..., :, None, :]  # (..., n_q, 1, d_hidden)
     from_k = (k @ w_k)[..., None, :, :]  # (..., 1, n_k, d_hidden)
     hidden = xp.tanh(from_q + from_k)  # (..., n_q, n_k, d_hidden)
@@ -53,8 +53,7 @@ def gaussian_scores(q: Array, k: Array, *, width: float = 1.0) -> Array:
     >>> gaussian_scores(np.array([[1.0]]), np.array([[1.0], [2.0], [5.0]]), width=2.0)
     array([[ 0.   , -0.125, -2.   ]])
     """
-    xp = _checks.namespace(q=q, k=k)
-    _checks.queries_and_keys(q, k, None)
-    _checks.positive_number("width", width)
+    xp = _checks.inputs("q ... n_q d | k ... n_k d", q=q, k=k)
+    _checks.number("width", width, above=0)
     apart = (q[..., :, None, :] - k[..., None, :, :]) / float(width)  # (..., n_q, n_k, d)
     return 0.0 - 0.5 * xp.sum(apart * apart, axis=-1)  # (..., n_q, n_k)  0 - 0 is 0, and -0.5 · 0 is -0

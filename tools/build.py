@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 PACKAGE = ROOT / "attention_core"
 FIGURES = ROOT / "figures"
-REPOSITORY = colab.repository(colab.PYPROJECT.read_text(encoding="utf-8"))
+HOME = colab.home(colab.PYPROJECT.read_text(encoding="utf-8"))
 SLOW = ("13", "09")  # they train models: started first, so that no kernel waits for them at the end
 CELL_SECONDS = 120
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -74,7 +74,7 @@ def read(source: Path) -> NotebookNode:
     """Return the notebook in `source`, not executed: with Colab's first cell, and links to its neighbours."""
     notebook = jupytext.read(source, fmt="md:myst")
     first = next(i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code")
-    notebook.cells.insert(first, nbformat.v4.new_code_cell(colab.first_cell(REPOSITORY)))
+    notebook.cells.insert(first, nbformat.v4.new_code_cell(colab.first_cell(HOME)))
     if shown := links(source):
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(shown))
         notebook.cells.append(nbformat.v4.new_markdown_cell(shown))
@@ -91,7 +91,7 @@ def links(source: Path) -> str:
     here = everything.index(source)
     before = [f"[← {title(s)}]({s.stem}.ipynb)" for s in everything[:here][-1:]]
     after = [f"[{title(s)} →]({s.stem}.ipynb)" for s in everything[here + 1 :][:1]]
-    badge = colab.badge(REPOSITORY, f"notebooks/{source.stem}.ipynb")
+    badge = colab.badge(HOME, f"notebooks/{source.stem}.ipynb")
     return " · ".join(filter(None, [*before, *after, badge]))
 
 

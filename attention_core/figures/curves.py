@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from attention_core._numbers import numbers, three_digits
+from attention_core._numbers import number, numbers, three_digits
 from attention_core.figures._marks import apart, bar_row, on_white, page, write
 from attention_core.figures._style import (
     BODY,
@@ -163,12 +163,13 @@ def kernel_regression(
     ax.tick_params(labelbottom=False)
     _weights_below(ax, k, w[shown], q[shown])
     at = [f"{value} at {key}" for value, key in zip(numbers(v), numbers(k), strict=True)]
-    pairs = [f"{weight} at {key}" for weight, key in zip(_hundredths(w[shown]), numbers(k), strict=True)]
+    pairs = [f"{number(weight, 2)} at {key}" for weight, key in zip(w[shown], numbers(k), strict=True)]
     first, last, query = numbers([q[0], q[-1], q[shown]])
+    low, high, output = (number(x, 2) for x in (z.min(), z.max(), z[shown]))
     return (
         f"Values over their keys: {', '.join(at)}. The outputs for queries from {first} to {last} lie "
-        f"between {z.min():.2f} and {z.max():.2f}. Query {query} has the output {z[shown]:.2f}, from the "
-        f"weights {', '.join(pairs)}."
+        f"between {low} and {high}. Query {query} has the output {output}, from the weights "
+        f"{', '.join(pairs)}."
     )
 
 
@@ -189,10 +190,6 @@ def _weights_below(ax: Axes, keys: Floats, weights: Floats, query: float) -> Non
     label = write(panel, query + beside, panel.get_ylim()[1], "q", ha=ha, va="top", color=Q)
     on_white(label)
     write(panel, high + 0.1 * inch, 0, "k", ha="left")
-
-
-def _hundredths(values: Floats) -> list[str]:
-    return [f"{value:.2f}" for value in values]
 
 
 @sized(5.2, 3.0)

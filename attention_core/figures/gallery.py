@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from attention_core import attend, attention_scores, causal_mask, figures, softmax
+from attention_core import figures
+from attention_core.attention import attend, attention_scores, causal_mask, softmax
 from attention_core.positions import rotary_positions, sinusoidal_positions
 from attention_core.scoring import additive_scores, gaussian_scores
 from attention_core.worked import load

@@ -78,7 +78,7 @@ def mask_map(ax: Axes, mask: Any, queries: Labels, keys: Labels) -> str:
     table = _table(ax, np.where(x, 0.0, -np.inf), queries, keys, lambda _: tint(WEIGHTS, 0.35), texts)
     _sides(ax, table)
     lines = [
-        f"{query} may attend to {_listed([key for key, allowed in zip(keys, row, strict=True) if allowed])}."
+        f"{query} may attend to {', '.join(np.compress(row, keys)) or 'nothing'}."
         for query, row in zip(queries, x, strict=True)
     ]
     return f"Mask, {_queries_by_keys(queries, keys)}. {' '.join(lines)}"
@@ -155,7 +155,3 @@ def _small_map(
 
 def _queries_by_keys(queries: Labels, keys: Labels) -> str:
     return f"{counted(len(queries))} queries by {counted(len(keys))} keys"
-
-
-def _listed(names: Labels) -> str:
-    return ", ".join(names) or "nothing"

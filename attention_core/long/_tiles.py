@@ -23,7 +23,8 @@ def cut(mask: Array | None, rows: slice = ALL, keys: slice = ALL) -> Array | Non
 def empty_output(q: Array, k: Array, v: Array, mask: Array | None, xp: Any) -> Array:
     """Return an array for the output (..., n_q, d_v), with the leading axes of all inputs together."""
     arrays = (q, k, v) if mask is None else (q, k, v, mask)
-    leading = _checks.broadcast("leading axes must broadcast", *(x.shape[:-2] for x in arrays))
+    leading = _checks.broadcast(*(tuple(x.shape[:-2]) for x in arrays))
+    assert leading is not None, "the inputs have been checked"
     return xp.empty((*leading, q.shape[-2], v.shape[-1]), dtype=q.dtype, device=device(q))
 
 

@@ -7,7 +7,7 @@ from array_api_compat import device
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import _shielded, at_least_float32, attend, causal_mask
+from attention_core.attention import at_least_float32, attend, causal_mask, gather, wide
 from attention_core.long._tiles import cut, empty_output
 
 
@@ -36,10 +36,10 @@ def window_mask(
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    _checks.positive_int("window", window)
-    _checks.positive_int("n_q", n_q)
+    _checks.integer("window", window, 1)
+    _checks.integer("n_q", n_q, 1)
     offset = (n_q if n_k is None else n_k) - n_q if offset is None else offset
-    _checks.whole_number("offset", offset)
+    _checks.integer("offset", offset)
     last = offset if causal else offset + window - 1
     too_far_back = causal_mask(n_q, n_k, offset=offset - window, like=like)  # (n_q, n_k)
     return causal_mask(n_q, n_k, offset=last, like=like) & ~too_far_back  # (n_q, n_k)
@@ -73,10 +73,9 @@ def sliding_window_attention(
            [2.5],
            [3.5]])
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("window", window)
-    _checks.positive_int("tile", tile)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    _checks.integer("window", window, 1)
+    _checks.integer("tile", tile, 1)
     n_q, n_k = q.shape[-2], k.shape[-2]
     ahead = 0 if causal else window - 1
     output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
@@ -110,7 +109,7 @@ def elu_plus_one(x: Array) -> Array:
     >>> elu_plus_one(np.array([-1.0, 0.0, 2.0])).round(4)
     array([0.3679, 1.    , 3.    ])
     """
-    xp = _checks.namespace(x=x)
+    xp = _checks.inputs("", x=x)
     return xp.where(x >= 0, x + 1, xp.exp(-xp.abs(x)))  # -|x|: where x is large, exp(x) would overflow
 
 
@@ -145,9 +144,8 @@ def linear_attention(
            [1.5],
            [3. ]])
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("tile", tile)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    _checks.integer("tile", tile, 1)
     state = _no_sums(q, k, v, mask, feature_map, xp)  # (d_f, d_v + 1)
     n_q, n_k = q.shape[-2], k.shape[-2]
     before = max(n_k - n_q, 0) if causal else n_k  # so many keys come before every query
@@ -159,14 +157,14 @@ def linear_attention(
     output[..., :blind, :] = 0.0
     for start in range(blind, n_q, tile):
         rows = slice(start, min(start + tile, n_q))
-        phi_q = _wide(feature_map(q[..., rows, :]), xp)  # (..., tile, d_f)
+        phi_q = wide(feature_map(q[..., rows, :]), xp)  # (..., tile, d_f)
         sums = xp.matmul(phi_q, state)  # (..., tile, d_v + 1)
         if causal:  # and the keys beside these queries
             beside = slice(rows.start + n_k - n_q, rows.stop + n_k - n_q)
             phi_k_t, v_1 = _key_part(k, v, mask, feature_map, beside, xp)
             past = causal_mask(rows.stop - rows.start, like=q)  # (tile, tile)
             weights = xp.tril(xp.matmul(phi_q, phi_k_t))  # (..., tile, tile)  0 where the mask blocks
-            sums = sums + _shielded(xp.matmul, weights, v_1, past, xp)
+            sums = sums + gather(weights, v_1, past, xp)
             state = state + xp.matmul(phi_k_t, v_1)
         o, l = sums[..., :-1], sums[..., -1:]  # noqa: E741
         output[..., rows, :] = xp.astype(o / xp.where(l == 0, 1.0, l), q.dtype)
@@ -192,11 +190,8 @@ def low_rank_attention(
     >>> low_rank_attention(q, v, v, mean, mean)
     array([[3.]])
     """
-    xp = _checks.namespace(q=q, k=k, v=v, w_k=w_k, w_v=w_v)
-    _checks.attention_inputs(q, k, v, None, xp)
-    for name, w in {"w_k": w_k, "w_v": w_v}.items():
-        if w.ndim != 2 or w.shape[1] != k.shape[-2]:
-            raise ValueError(f"{name} must have shape (r, n_k = {k.shape[-2]}), got {tuple(w.shape)}")
+    shapes = "q ... n_q d_k | k ... n_k d_k | v ... n_k d_v | w_k r n_k | w_v r n_k"
+    xp = _checks.inputs(shapes, q=q, k=k, v=v, w_k=w_k, w_v=w_v)
     mixed_k = xp.matmul(w_k, k)  # (..., r, d_k)
     mixed_v = xp.matmul(w_v, v)  # (..., r, d_v)
     return attend(q, mixed_k, mixed_v, scale=scale).output  # (..., n_q, d_v)
@@ -206,8 +201,8 @@ def _key_part(
     k: Array, v: Array, mask: Array | None, feature_map: Callable[[Array], Array], keys: slice, xp: Any
 ) -> tuple[Array, Array]:
     """Return φ(k)ᵀ (..., d_f, n) and [v, 1] (..., n, d_v + 1) of n keys, 0 where these are blocked."""
-    phi_k = _wide(feature_map(k[..., keys, :]), xp)  # (..., n, d_f)
-    some_v = _wide(v[..., keys, :], xp)  # (..., n, d_v)
+    phi_k = wide(feature_map(k[..., keys, :]), xp)  # (..., n, d_f)
+    some_v = wide(v[..., keys, :], xp)  # (..., n, d_v)
     ones = xp.ones((*some_v.shape[:-1], 1), dtype=some_v.dtype, device=device(v))
     v_1 = xp.concat([some_v, ones], axis=-1)  # (..., n, d_v + 1)  the column of ones sums the weights
     if mask is not None:
@@ -232,10 +227,5 @@ def _no_sums(
                 f"feature_map must keep the dtype of {name} and its axes but the last: "
                 f"it made {tuple(came.shape)} {came.dtype} of {tuple(x.shape)} {x.dtype}"
             )
-    wide = at_least_float32(v.dtype, xp)
-    return xp.zeros((came.shape[-1], v.shape[-1] + 1), dtype=wide, device=device(v))
-
-
-def _wide(x: Array, xp: Any) -> Array:
-    """Return x as float32 where it has 16 bits: these could not hold a long sum."""
-    return xp.astype(x, at_least_float32(x.dtype, xp), copy=False)
+    dtype = at_least_float32(v.dtype, xp)
+    return xp.zeros((came.shape[-1], v.shape[-1] + 1), dtype=dtype, device=device(v))

@@ -1,15 +1,13 @@
 """Exact attention, tile after tile of keys: the online softmax, and how its parts merge."""
 
-import functools
 from collections.abc import Iterator
-from operator import matmul
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import _shielded, at_least_float32, attention_scores, causal_mask
+from attention_core.attention import attention_scores, causal_mask, gather, masked, unseen_as_0, wide
 from attention_core.long._tiles import cut, each_head, empty_output
 
 
@@ -61,18 +59,15 @@ def partial_attention(
     >>> partial_attention(q, k[:1], v[:1])
     Partial(m=array([[3.]]), l=array([[1.]]), o=array([[10.]]))
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    q, k, v = (xp.astype(x, at_least_float32(x.dtype, xp), copy=False) for x in (q, k, v))
-    compare = functools.partial(attention_scores, scale=scale)
-    scores = _shielded(compare, q, k, mask, xp)  # (..., n_q, n_k)  q kᵀ / √d_k
-    if mask is not None:
-        scores = xp.where(mask, scores, -xp.inf)  # (..., n_q, n_k)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    q, k, v = (wide(x, xp) for x in (q, k, v))
+    scores = attention_scores(q, unseen_as_0(k, mask, xp), scale=scale)  # (..., n_q, n_k)  q kᵀ / √d_k
+    scores = masked(scores, mask, xp)  # (..., n_q, n_k)
     m = _constant(xp.max(scores, axis=-1, keepdims=True))  # (..., n_q, 1)
     scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
     e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
     l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
-    return Partial(m, l, _shielded(matmul, e, v, mask, xp))  # o (..., n_q, d_v)  e v
+    return Partial(m, l, gather(e, v, mask, xp))  # o (..., n_q, d_v)  e v
 
 
 def merge_partial(a: Partial, b: Partial) -> Partial:
@@ -94,10 +89,7 @@ def merge_partial(a: Partial, b: Partial) -> Partial:
     >>> merge_partial(first, second).output.round(4)
     array([[18.808]])
     """
-    xp = _checks.namespace(a=a.o, b=b.o)
-    _checks.equal_sizes("a and b must have the same queries", a=a.o.shape[-2], b=b.o.shape[-2])
-    _checks.equal_sizes("a and b must have the same d_v", a=a.o.shape[-1], b=b.o.shape[-1])
-    _checks.broadcast("the leading axes of a and b must broadcast", a.o.shape[:-2], b.o.shape[:-2])
+    xp = _checks.inputs("a ... n_q d_v | b ... n_q d_v", a=a.o, b=b.o)
     m = xp.maximum(a.m, b.m)  # (..., n_q, 1)
     finite = _or_0(m, xp)
     shrink_a, shrink_b = xp.exp(a.m - finite), xp.exp(b.m - finite)  # (..., n_q, 1)
@@ -131,10 +123,9 @@ def streaming_attention(
     >>> streaming_attention(q, k, v, tile_k=1).round(4)
     array([[18.808]])
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("tile_q", tile_q)
-    _checks.positive_int("tile_k", tile_k)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    _checks.integer("tile_q", tile_q, 1)
+    _checks.integer("tile_k", tile_k, 1)
     n_q, n_k = q.shape[-2], k.shape[-2]
     output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
     for head, (one_q, one_k, one_v, one_mask) in each_head(output.shape[:-2], q, k, v, cut(mask)):
@@ -169,9 +160,8 @@ def streaming_ledger(
     1 2 3.0 [[2.7616]]
     2 3 3.0 [[2.5752]]
     """
-    xp = _checks.namespace(q=q, k=k, v=v)
-    _checks.attention_inputs(q, k, v, mask, xp)
-    _checks.positive_int("tile_k", tile_k)
+    _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    _checks.integer("tile_k", tile_k, 1)
     offset = k.shape[-2] - q.shape[-2] if causal else None
     return _steps(q, k, v, mask, offset, scale, tile_k)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attention_core import _checks
 from attention_core.attention import Attention, attend, weigh
-from attention_core.heads import attend_in_heads
+from attention_core.heads import attend_in_heads, divides
 from attention_core.scoring import additive_scores
 
 
@@ -43,9 +43,11 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
-        _checks.positive_int("d_model", d_model)
-        _checks.divides(n_heads, d_model)
-        _checks.share("dropout", dropout)
+        _checks.integer("d_model", d_model, 1)
+        divides("n_heads", n_heads, "d_model", d_model)
+        _checks.number("dropout", dropout)
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout must be from 0 to 1, got {dropout}")
         self.d_model = d_model
         self.n_heads = n_heads
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
@@ -65,9 +67,8 @@ class MultiHeadAttention(nn.Module):
         """Return every step, head by head, and the output of all heads together."""
         key = query if key is None else key
         value = key if value is None else value
-        _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
-        _checks.last_axis("d_model", self.d_model, query=query, key=key, value=value)
-        _fit(query, key, value)
+        shapes = f"query ... n_q d_model={self.d_model} | key ... n_k d_model | value ... n_k d_model"
+        _checks.inputs(shapes, query=query, key=key, value=value, parameters=self.w_q.weight)
         q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)  # (batch..., n, d_model)
         heads = attend_in_heads(q, k, v, n_heads=self.n_heads, mask=mask, dropout=self.dropout)
         return heads._replace(output=self.w_o(heads.output))  # (batch..., n_q, d_model)
@@ -97,19 +98,11 @@ class MultiHeadAttention(nn.Module):
         return ours
 
 
-def _fit(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise unless there are as many keys as values, and the leading axes fit."""
-    rows = {"key": key.shape[-2], "value": value.shape[-2]}
-    _checks.equal_sizes("key and value must have the same number of rows n_k", **rows)
-    leading = [x.shape[:-2] for x in (query, key, value)]
-    _checks.broadcast("the leading axes of query, key and value must broadcast", *leading)
-
-
 def _refuse_what_ours_has_not(mha: nn.MultiheadAttention) -> None:
     """Raise unless every parameter and option of `mha` has its place in MultiHeadAttention."""
     if not isinstance(mha, nn.MultiheadAttention):
         raise TypeError(f"mha must be a torch.nn.MultiheadAttention, got {type(mha).__name__}")
-    _checks.equal_sizes(
+    _checks.equal(
         "queries, keys and values must have one size", embed_dim=mha.embed_dim, kdim=mha.kdim, vdim=mha.vdim
     )
     if mha.bias_k is not None:
@@ -156,7 +149,7 @@ class AdditiveAttention(nn.Module):
     def __init__(self, d_q: int, d_k: int, d_hidden: int) -> None:
         super().__init__()
         for name, size in {"d_q": d_q, "d_k": d_k, "d_hidden": d_hidden}.items():
-            _checks.positive_int(name, size)
+            _checks.integer(name, size, 1)
         self.w_q = nn.Linear(d_q, d_hidden, bias=False)
         self.w_k = nn.Linear(d_k, d_hidden, bias=False)
         self.w_v = nn.Linear(d_hidden, 1, bias=False)
@@ -166,10 +159,9 @@ class AdditiveAttention(nn.Module):
     ) -> Attention:
         """Return every step, from the scores to the output."""
         value = key if value is None else value
-        _checks.namespace(query=query, key=key, value=value, parameters=self.w_q.weight)
-        _checks.last_axis("d_q", self.w_q.in_features, query=query)
-        _checks.last_axis("d_k", self.w_k.in_features, key=key)
-        _fit(query, key, value)
+        d_q, d_k = self.w_q.in_features, self.w_k.in_features
+        shapes = f"query ... n_q d_q={d_q} | key ... n_k d_k={d_k} | value ... n_k d_v"
+        _checks.inputs(shapes, query=query, key=key, value=value, parameters=self.w_q.weight)
         w_q, w_k, w_v = self.w_q.weight.T, self.w_k.weight.T, self.w_v.weight[0]
         scores = additive_scores(query, key, w_q, w_k, w_v)  # (..., n_q, n_k)
         return weigh(scores, value, mask=mask)

@@ -29,15 +29,14 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
-        _checks.positive_int("d_model", d_model)
-        _checks.positive_int("d_ff", d_ff)
+        _checks.integer("d_model", d_model, 1)
+        _checks.integer("d_ff", d_ff, 1)
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return relu(x w_1 + b_1) w_2 + b_2, (..., d_model)."""
-        _checks.namespace(x=x, parameters=self.w_1.weight)
-        _checks.last_axis("d_model", self.w_1.in_features, x=x)
+        _checks.inputs(f"x ... n d_model={self.w_1.in_features}", x=x, parameters=self.w_1.weight)
         hidden: Tensor = torch.relu(self.w_1(x))  # (..., d_ff)
         output: Tensor = self.w_2(hidden)  # (..., d_model)
         return output
@@ -71,8 +70,7 @@ class EncoderBlock(nn.Module):
 
     def forward(self, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return the rows of x after both sub-layers, (batch..., n, d_model)."""
-        _checks.namespace(x=x, parameters=self.norm_1.weight)
-        _checks.last_axis("d_model", self.attention.d_model, x=x)
+        _checks.inputs(f"x ... n d_model={self.attention.d_model}", x=x, parameters=self.norm_1.weight)
         x = x + self.dropout(self.attention(self.norm_1(x), mask=mask).output)
         return x + self.dropout(self.feed_forward(self.norm_2(x)))
 
@@ -127,8 +125,8 @@ class DecoderBlock(nn.Module):
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> Tensor:
         """Return the rows of x after the three sub-layers, (batch..., n, d_model)."""
-        _checks.namespace(x=x, memory=memory, parameters=self.norm_1.weight)
-        _checks.last_axis("d_model", self.self_attention.d_model, x=x, memory=memory)
+        shapes = f"x ... n_q d_model={self.self_attention.d_model} | memory ... n_k d_model"
+        _checks.inputs(shapes, x=x, memory=memory, parameters=self.norm_1.weight)
         x = x + self.dropout(self.self_attention(self.norm_1(x), mask=mask).output)
         x = x + self.dropout(self.cross_attention(self.norm_2(x), memory, mask=memory_mask).output)
         return x + self.dropout(self.feed_forward(self.norm_3(x)))

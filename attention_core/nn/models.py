@@ -57,7 +57,7 @@ class AttentionOnly(nn.Module):
     def __init__(self, n_tokens: int, d_model: int, n_heads: int, n_layers: int, n_positions: int) -> None:
         super().__init__()
         for name, n in {"n_tokens": n_tokens, "n_layers": n_layers, "n_positions": n_positions}.items():
-            _checks.positive_int(name, n)
+            _checks.integer(name, n, 1)
         self.layers = nn.ModuleList(MultiHeadAttention(d_model, n_heads) for _ in range(n_layers))
         self.embed = Tokens(n_tokens, d_model)
         self.positions = nn.Embedding(n_positions, d_model)
@@ -120,7 +120,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         sizes = {"n_tokens_in": n_tokens_in, "n_tokens_out": n_tokens_out, "d_hidden": d_hidden}
         for name, size in sizes.items():
-            _checks.positive_int(name, size)
+            _checks.integer(name, size, 1)
         if bidirectional and d_hidden % 2:
             raise ValueError(f"d_hidden must be even, one half for each direction, got {d_hidden}")
         if not callable(attention):
@@ -140,9 +140,7 @@ class EncoderDecoder(nn.Module):
         Shapes: source (batch, n_s), lengths (batch,), target (batch, 1 + n_t) with the start token
         first -> logits (batch, n_t, n_tokens_out) for target[:, 1:], weights (batch, n_t, n_s).
         """
-        _checks.equal_sizes(
-            "target must have one row for each source", source=len(source), target=len(target)
-        )
+        _checks.equal("target must have one row for each source", source=len(source), target=len(target))
         if target.shape[1] < 2:
             came = tuple(target.shape)
             raise ValueError(f"target must have the start token and one more at least, got shape {came}")
@@ -160,8 +158,8 @@ class EncoderDecoder(nn.Module):
         Shapes: source (batch, n_s), lengths (batch,) -> tokens (batch, n_steps) without the start
         token, weights (batch, n_steps, n_s). No gradients.
         """
-        _checks.positive_int("n_steps", n_steps)
-        _checks.whole_number("start", start)
+        _checks.integer("n_steps", n_steps, 1)
+        _checks.integer("start", start)
         with torch.no_grad():
             h, s, mask = self.encode(source, lengths)
             y = torch.full_like(source[:, 0], start)  # (batch,)
@@ -197,8 +195,9 @@ class EncoderDecoder(nn.Module):
 
 def _check_lengths(lengths: Tensor, source: Tensor) -> None:
     """Raise unless `lengths` has one length for each row of `source`, from 1 to the row's end."""
-    _checks.lengths(lengths, source.shape[1])
+    _checks.inputs("", lengths=lengths)
     if lengths.shape != source.shape[:1]:
         raise ValueError(f"lengths must have shape {tuple(source.shape[:1])}, got {tuple(lengths.shape)}")
-    if int(lengths.min()) < 1:
-        raise ValueError(f"lengths must be at least 1, got {lengths}")
+    n = source.shape[1]
+    if int(lengths.min()) < 1 or int(lengths.max()) > n:
+        raise ValueError(f"lengths must be from 1 to {n}, got {lengths}")

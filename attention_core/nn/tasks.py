@@ -49,7 +49,7 @@ def reversed_words(n: int, rng: np.random.Generator) -> Pairs:
     >>> text(words.source[0]), text(words.target[0])
     ('nhibbaevqxn', 'nxqveabbihn')
     """
-    _checks.positive_int("n", n)
+    _checks.integer("n", n, 1)
     sizes = rng.integers(5, 13, size=n)
     words = ["".join(rng.choice(list(LETTERS), size=size)) for size in sizes]
     return as_pairs(words, [word[::-1] for word in words])
@@ -65,7 +65,7 @@ def dates(n: int, rng: np.random.Generator) -> Pairs:
     >>> text(days.source[0]), text(days.target[0])
     ('24 jan 2035', '2035-01-24')
     """
-    _checks.positive_int("n", n)
+    _checks.integer("n", n, 1)
     days = np.datetime64("1950-01-01") + rng.integers(0, 36525, size=n)
     forms = rng.integers(0, 3, size=n)
     written = [str(day) for day in days]
@@ -86,7 +86,7 @@ def repeated_tokens(n: int, length: int, n_tokens: int, rng: np.random.Generator
     tensor([[4, 5, 2, 4, 5, 2]])
     """
     for name, size in {"n": n, "length": length, "n_tokens": n_tokens}.items():
-        _checks.positive_int(name, size)
+        _checks.integer(name, size, 1)
     if not 2 <= length <= n_tokens:
         raise ValueError(f"length must be from 2 to n_tokens = {n_tokens}, got {length}")
     shuffled = rng.permuted(np.tile(np.arange(n_tokens), (n, 1)), axis=1)  # (n, n_tokens)
@@ -102,7 +102,7 @@ def as_pairs(sources: list[str], targets: list[str]) -> Pairs:
     >>> text(as_pairs(["12 may 2024"], ["2024-05-12"]).source[0])
     '12 may 2024'
     """
-    _checks.equal_sizes("each source needs its target", sources=len(sources), targets=len(targets))
+    _checks.equal("each source needs its target", sources=len(sources), targets=len(targets))
     unknown = set("".join(sources + targets)) - set(ALPHABET[2:])
     if unknown:
         raise ValueError(f"texts must have letters of {ALPHABET[2:]!r}, got {sorted(unknown)}")
@@ -162,9 +162,9 @@ def train(
     Source: Kingma & Ba (2015), Adam; gradients of norm above 1 shortened to 1: Pascanu et al. (2013),
     On the Difficulty of Training Recurrent Neural Networks, section 3.2.
     """
-    _checks.positive_number("learning_rate", learning_rate)
-    _checks.positive_int("n_steps", n_steps)
-    _checks.positive_int("every", every)
+    _checks.number("learning_rate", learning_rate, above=0)
+    _checks.integer("n_steps", n_steps, 1)
+    _checks.integer("every", every, 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     slower = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(1 - step / n_steps, 0.0))
     points = []

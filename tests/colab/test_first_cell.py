@@ -49,7 +49,9 @@ def test_the_first_cell_adds_our_two_packages_and_moves_none(tmp_path: Path) -> 
     before = packages()
     assert not OURS & before.keys()
     address = f"git+{ROOT.as_uri()}" if (ROOT / ".git").exists() else str(ROOT)
-    cell = colab.first_cell("owner/name").replace("git+https://github.com/owner/name", address)
+    released = colab.Home("owner/name", "v0.2.0")
+    cell = colab.first_cell(released).replace("git+https://github.com/owner/name@v0.2.0", address)
+    assert address in cell
     stand_in = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     script = tmp_path / "cell.ipy"
     script.write_text(stand_in + cell, encoding="utf-8")

@@ -230,12 +230,10 @@ def luminance(color: str) -> float:
 # --- the same bytes, whoever draws them -------------------------------------------------------
 
 
-def test_drawn_again_a_figure_is_the_same_file(fresh, tmp_path):
-    for name in GALLERY:
-        figures.save_svg(*picture(name), tmp_path / f"{name}.svg")
-    again = digests(fresh)
-    del again["README.md"]
-    assert digests(tmp_path) == again
+@pytest.mark.parametrize("name", ["attention_graph", "mask_map", "saturation", "softmax_curve"])
+def test_drawn_again_a_figure_is_the_same_file(name, fresh, tmp_path):
+    figures.save_svg(*picture(name), tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes() == (fresh / f"{name}.svg").read_bytes()
 
 
 def test_settings_of_the_session_change_nothing(tmp_path):

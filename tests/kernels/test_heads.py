@@ -236,7 +236,11 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         r"\(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
     ),
     "empty": (ValueError, lambda: merge_heads(B[:0]), r"no empty axis, got shape \(0, 3, 4\)"),
-    "q and k": (ValueError, lambda: attend_in_heads(X, X[:, :2], X, n_heads=2), r"d_model.*q 4, k 2"),
+    "q and k": (
+        ValueError,
+        lambda: attend_in_heads(X, X[:, :2], X, n_heads=2),
+        r"d_model must be the same in q .* and k .*, got q \(3, 4\), k \(3, 2\)",
+    ),
     "libraries": (TypeError, lambda: heads(X, X, W, W, torch.ones(4, 4)), r"x_q numpy, .*w_v torch"),
     "dtypes": (TypeError, lambda: heads(X, X, W, W, W, W.astype("f4")), r".*w_v float64, w_o float32"),
     "x_q axes": (
@@ -245,13 +249,33 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         r"x_q must have shape \(\.\.\., n_q, d_in\), got shape \(4,\)",
     ),
     "x_kv empty": (ValueError, lambda: heads(X, X[:0]), r"x_kv must have no empty axis, got shape \(0, 4\)"),
-    "w_q axes": (ValueError, lambda: heads(X, X, B), r"w_q must have 2 axes .*\(2, 3, 4\)"),
-    "w_q": (ValueError, lambda: heads(X, X, W[:3]), r"w_q needs .*got x_q 4, w_q 3"),
-    "w_k": (ValueError, lambda: heads(X, X, W, W[:3]), r"w_k needs .*got x_kv 4, w_k 3"),
-    "w_v": (ValueError, lambda: heads(X, X, W, W, W[:3]), r"w_v needs .*got x_kv 4, w_v 3"),
+    "w_q axes": (
+        ValueError,
+        lambda: heads(X, X, B),
+        r"w_q must have shape \(d_in, d_model\), got shape \(2, 3, 4\)",
+    ),
+    "w_q": (
+        ValueError,
+        lambda: heads(X, X, W[:3]),
+        r"d_in must be the same .*got x_q \(3, 4\), w_q \(3, 4\)",
+    ),
+    "w_k": (
+        ValueError,
+        lambda: heads(X, X, W, W[:3]),
+        r"d_kv must be the same .*got x_kv \(3, 4\), w_k \(3, 4\)",
+    ),
+    "w_v": (
+        ValueError,
+        lambda: heads(X, X, W, W, W[:3]),
+        r"d_kv must be the same .*got x_kv \(3, 4\), .*w_v \(3, 4\)",
+    ),
     "w_o": (ValueError, lambda: heads(X, X, W, W, W, W[:3]), r"w_o needs .*got columns 4, w_o 3"),
-    "batches": (ValueError, lambda: heads(B, np.ones((3, 3, 4))), r"leading axes .*\(2, 2\) and \(3, 2\)"),
-    "mask list": (TypeError, lambda: heads(mask=[[True]]), r"boolean.*got list"),
+    "batches": (
+        ValueError,
+        lambda: heads(B, np.ones((3, 3, 4))),
+        r"leading axes of x_q and x_kv must broadcast, got x_q \(2, 3, 4\), x_kv \(3, 3, 4\)",
+    ),
+    "mask list": (TypeError, lambda: heads(mask=[[True]]), r"mask must be an array .*got list"),
     "mask float": (TypeError, lambda: heads(mask=X), r"boolean.*got float64"),
     "mask sizes": (
         ValueError,
@@ -304,7 +328,7 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: shared(B, B, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 4 third .*got \(2, 3, 3\)",
     ),
-    "shared, mask list": (TypeError, lambda: shared(mask=[[True]]), r"boolean.*got list"),
+    "shared, mask list": (TypeError, lambda: shared(mask=[[True]]), r"mask must be an array .*got list"),
     "shared, mask sizes": (
         ValueError,
         lambda: shared(mask=np.ones((5, 5), bool)),

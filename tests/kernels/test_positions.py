@@ -246,7 +246,7 @@ ERRORS = {
     "positions shape": (
         ValueError,
         lambda: rotary_positions(X, positions=np.arange(4)),
-        r"positions must have shape \(n,\) = \(3,\), got \(4,\)",
+        r"n must be the same in x .* and positions \(n,\), got x \(3, 4\), positions \(4,\)",
     ),
 }
 

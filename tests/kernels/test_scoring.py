@@ -220,12 +220,12 @@ ERRORS = {
     "leading": (
         ValueError,
         lambda: additive_scores(np.stack([Q] * 2), np.stack([K] * 3), W_Q, W_K, W_V),
-        r"leading axes of q and k must broadcast, got \(2,\) and \(3,\)",
+        r"leading axes of q and k must broadcast, got q \(2, 3, 4\), k \(3, 5, 2\)",
     ),
     "w_q axes": (
         ValueError,
         lambda: additive_scores(Q, K, W_Q[0], W_K, W_V),
-        r"w_q must have 2 axes \(d_in, d_hidden\), got shape \(6,\)",
+        r"w_q must have shape \(d_q, d_hidden\), got shape \(6,\)",
     ),
     "w_v axes": (
         ValueError,
@@ -240,19 +240,23 @@ ERRORS = {
     "w_q": (
         ValueError,
         lambda: additive_scores(Q, K, W_K, W_K, W_V),
-        r"w_q needs a row for each feature of q, got q 4, w_q 2",
+        r"d_q must be the same in q .* and w_q .*, got q \(3, 4\), w_q \(2, 6\)",
     ),
     "w_k": (
         ValueError,
         lambda: additive_scores(Q, K, W_Q, W_Q, W_V),
-        r"w_k needs a row for each feature of k, got k 2, w_k 4",
+        r"d_k must be the same in k .* and w_k .*, got k \(5, 2\), w_k \(4, 6\)",
     ),
     "d_hidden": (
         ValueError,
         lambda: additive_scores(Q, K, W_Q, W_K[:, :5], W_V),
-        r"same last axis d_hidden, got w_q 6, w_k 5, w_v 6",
+        r"d_hidden must be the same in .*, got w_q \(4, 6\), w_k \(2, 5\), w_v \(6,\)",
     ),
-    "d": (ValueError, lambda: gaussian_scores(Q, K), r"same last axis d_k, got q 4, k 2"),
+    "d": (
+        ValueError,
+        lambda: gaussian_scores(Q, K),
+        r"d must be the same in q .* and k .*, got q \(3, 4\), k \(5, 2\)",
+    ),
     "width text": (TypeError, lambda: gaussian_scores(Q, Q, width=TEXT), r"width must be a number, got str"),
     "width 0": (ValueError, lambda: gaussian_scores(Q, Q, width=0), r"width must be above 0, got 0"),
     "width -1": (ValueError, lambda: gaussian_scores(Q, Q, width=-1.0), r"width must be above 0, got -1.0"),

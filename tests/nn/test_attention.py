@@ -303,17 +303,29 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "one axis": (
         ValueError,
         lambda: MODEL(X[0]),
-        r"query must have .*\(\.\.\., n.*, d_model\), got shape \(4,\)",
+        r"query must have .*\(\.\.\., n_q, d_model=4\), got shape \(4,\)",
     ),
-    "key's width": (ValueError, lambda: MODEL(X, X[:, :3]), r"key must be d_model = 4, got shape \(3, 3\)"),
+    "key's width": (
+        ValueError,
+        lambda: MODEL(X, X[:, :3]),
+        r"d_model must be the same .*got query \(3, 4\), key \(3, 3\)",
+    ),
     "value's width": (
         ValueError,
         lambda: MODEL(X, X, X[:, :3]),
-        r"value must be d_model = 4, got shape \(3, 3\)",
+        r"d_model must be the same .*got query \(3, 4\), key \(3, 4\), value \(3, 3\)",
     ),
     "empty": (ValueError, lambda: MODEL(X[:0]), r"query must have no empty axis, got shape \(0, 4\)"),
-    "n_k": (ValueError, lambda: MODEL(X, X, X[:2]), r"n_k, got key 3, value 2"),
-    "batches": (ValueError, lambda: MODEL(B, torch.ones(3, 3, 4)), r"query.*key.*\(2,\).*\(3,\)"),
+    "n_k": (
+        ValueError,
+        lambda: MODEL(X, X, X[:2]),
+        r"n_k must be the same .*got key \(3, 4\), value \(2, 4\)",
+    ),
+    "batches": (
+        ValueError,
+        lambda: MODEL(B, torch.ones(3, 3, 4)),
+        r"query, key and value must broadcast, got query \(2, 3, 4\), key \(3, 3, 4\)",
+    ),
     "mask int": (TypeError, lambda: MODEL(X, mask=torch.ones(3, 3).long()), r"True = .*got torch.int64"),
     "mask numpy": (TypeError, lambda: MODEL(X, mask=np.ones((3, 3), bool)), r"one library, .* mask numpy"),
     "mask of batch": (
@@ -341,10 +353,10 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "vdim": (ValueError, lambda: from_torch(vdim=5), r"one size, got embed_dim 4, kdim 4, vdim 5"),
     "d_q": (ValueError, lambda: AdditiveAttention(0, 1, 1), r"d_q must be at least 1, got 0"),
     "d_hidden": (TypeError, lambda: AdditiveAttention(1, 1, WRONG), r"d_hidden must be an integer, got str"),
-    "query's width": (ValueError, lambda: ADDITIVE(K, K), r"query .*d_q = 2, got"),
-    "key's other width": (ValueError, lambda: ADDITIVE(Q, Q), r"key .*d_k = 3, got"),
+    "query's width": (ValueError, lambda: ADDITIVE(K, K), r"query .*d_q=2\), got"),
+    "key's other width": (ValueError, lambda: ADDITIVE(Q, Q), r"key .*d_k=3\), got"),
     "key numpy": (TypeError, lambda: ADDITIVE(Q, NUMPY), r"one library, got query torch, key numpy"),
-    "value rows": (ValueError, lambda: ADDITIVE(Q, K, Q), r"key 4, value 2"),
+    "value rows": (ValueError, lambda: ADDITIVE(Q, K, Q), r"got key \(4, 3\), value \(2, 2\)"),
     "mask float": (TypeError, lambda: ADDITIVE(Q, K, mask=torch.ones(2, 4)), r"True = .*got torch.float32"),
 }
 

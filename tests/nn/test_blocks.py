@@ -194,11 +194,19 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "d_model str": (TypeError, lambda: FeedForward(TEXT, 2), r"d_model must be an integer, got str"),
     "n_heads": (ValueError, lambda: DecoderBlock(4, 3, 8), r"n_heads must divide d_model = 4 .*got 3"),
     "dropout": (ValueError, lambda: EncoderBlock(4, 2, 8, dropout=2.0), r"from 0 to 1, got 2\.0"),
-    "x width": (ValueError, lambda: BLOCK(torch.ones(3, 5)), r"x must be d_model = 4, got shape \(3, 5\)"),
+    "x width": (
+        ValueError,
+        lambda: BLOCK(torch.ones(3, 5)),
+        r"x must have shape \(\.\.\., n, d_model=4\), got shape \(3, 5\)",
+    ),
     "x numpy": (TypeError, lambda: BLOCK(NUMPY), r"one library, got x numpy, parameters torch"),
     "x double": (TypeError, lambda: BLOCK(X.double()), r"one dtype, got x torch\.float64"),
-    "feed forward width": (ValueError, lambda: FeedForward(4, 8)(torch.ones(3, 5)), r"d_model = 4, got"),
-    "memory width": (ValueError, lambda: DECODING(X, torch.ones(3, 2)), r"axis of memory .*\(3, 2\)"),
+    "feed forward width": (ValueError, lambda: FeedForward(4, 8)(torch.ones(3, 5)), r"d_model=4\), got"),
+    "memory width": (
+        ValueError,
+        lambda: DECODING(X, torch.ones(3, 2)),
+        r"d_model must be the same .*memory \(3, 2\)",
+    ),
     "mask": (TypeError, lambda: BLOCK(X, mask=torch.ones(3, 3)), r"True = may attend, got torch\.float32"),
     "memory mask": (
         ValueError,

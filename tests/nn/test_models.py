@@ -196,12 +196,12 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: MODEL(SOURCE, LENGTHS, TARGET[:2]),
         r"one row for each source, got source 3, target 2",
     ),
-    "length 0": (ValueError, lambda: MODEL(SOURCE, LENGTHS - 1, TARGET), r"lengths must be at least 1"),
-    "length above": (ValueError, lambda: MODEL(SOURCE, LENGTHS + 1, TARGET), r"from 0 to n_k = 5"),
+    "length 0": (ValueError, lambda: MODEL(SOURCE, LENGTHS - 1, TARGET), r"lengths must be from 1 to 5"),
+    "length above": (ValueError, lambda: MODEL(SOURCE, LENGTHS + 1, TARGET), r"from 1 to 5"),
     "lengths float": (
         TypeError,
         lambda: MODEL(SOURCE, LENGTHS.float(), TARGET),
-        r"lengths must be an integer",
+        r"lengths must be an array of integers",
     ),
     "lengths shape": (
         ValueError,

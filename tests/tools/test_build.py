@@ -76,16 +76,16 @@ def test_a_notebook_has_the_cells_of_its_source_links_and_what_its_code_gives(co
     to_the_next = "[02 A text →](02_text.ipynb)"
     assert prose == ["# 01 One sum\n\nWe add two numbers.", to_the_next, "The sum.", to_the_next]
     first, cell = build.code_cells(notebook)
-    assert first.source == colab.first_cell(build.REPOSITORY) and first.outputs == []
+    assert first.source == colab.first_cell(build.HOME) and first.outputs == []
     assert cell.source == "1 + 2" and cell.outputs[0].data == {"text/plain": "3"}
     assert (first.execution_count, cell.execution_count, cell.outputs[0].execution_count) == (1, 2, 2)
 
 
 def test_links_lead_back_too_and_to_colab_once_there_is_an_address(course, monkeypatch) -> None:
     second = course / "source" / "02_text.md"
-    monkeypatch.setattr(build, "REPOSITORY", None)
+    monkeypatch.setattr(build, "HOME", colab.Home(None, "main"))
     assert build.links(second) == "[← 01 One sum](01_sum.ipynb)"
-    monkeypatch.setattr(build, "REPOSITORY", "a/b")
+    monkeypatch.setattr(build, "HOME", colab.Home("a/b", "main"))
     assert "/github/a/b/blob/main/notebooks/02_text.ipynb" in build.links(second)
 
 

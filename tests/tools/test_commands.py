@@ -1,4 +1,4 @@
-"""The commands: what prose and CI name exists, CI runs all of them and may do little else."""
+"""What prose and CI name exists; CI runs every command, and may do little else."""
 
 import re
 from pathlib import Path
@@ -34,6 +34,12 @@ def targets(makefile: str) -> list[str]:
 def commands(prose: str) -> set[str]:
     """Return every x of the commands `make x` in a text: at a line's start or in code."""
     return set(re.findall(r"(?:^\s*|`|run: |timeout \d+ )make ([a-z-]+)", prose, re.MULTILINE))
+
+
+def missing(prose: str) -> list[str]:
+    """Return the files and folders that a text names in code and that are not there."""
+    named = re.findall(r"`((?:attention_core|figures|notebooks|tests|tools)/[\w./-]*)`", prose)
+    return [name for name in named if not (ROOT / name).exists() and name != "notebooks/mine/"]
 
 
 def unpinned(workflow: str) -> list[str]:
@@ -75,6 +81,16 @@ def test_both_cis_run_what_everyone_runs() -> None:
 def test_commands_are_found() -> None:
     prose = "Run `make tests`, or\nmake lab NAMES=1\n      - run: make check\n# make help, and make do\n"
     assert commands(prose) == {"tests", "lab", "check"}
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_what_prose_names_is_there(name: str) -> None:
+    assert missing(text(name)) == []
+
+
+def test_a_name_that_leads_nowhere_is_found() -> None:
+    prose = "In `tools/build.py`, `tools/constraints.py`, `figures/` or `attention_core/worked/<id>.toml`."
+    assert missing(prose) == ["tools/constraints.py"]
 
 
 def test_actions_are_pinned() -> None:

@@ -84,6 +84,7 @@ def planted(folder: Path, path: str, line: str) -> str:
         ("attention.py", "from attention_core.worked import load", "No floor looks up"),
         ("figures/__init__.py", "import attention_core.live", "No floor looks up"),
         ("new.py", "", "No floor looks up"),  # a room without a floor
+        ("figures/bars.py", "from attention_core.attention import attend", "Pictures draw"),
         ("heads.py", "def late():\n    from matplotlib import pyplot", "Nothing heavy"),
         ("worked/__init__.py", "import torch.nn as nn", "Nothing heavy"),
     ],
