@@ -7,8 +7,8 @@ from array_api_compat import array_namespace
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import attention_scores, causal_mask, gather, masked, unseen_as_0, wide
-from attention_core.long._tiles import cut, each_head, empty_output
+from attention_core.attention import causal_mask, gather, masked, scale_of, unseen_as_0, wide
+from attention_core.long._tiles import by_head, constant, cut, product_dtype, tiles
 
 
 class Partial(NamedTuple):
@@ -48,8 +48,7 @@ def partial_attention(
     Formula: m = max_j scores_j, l = Σ_j exp(scores_j - m), o = Σ_j exp(scores_j - m) v_j.
     Shapes, dtypes, masks and errors as in `attend`; the result as in `Partial`.
 
-    What is blocked changes nothing, even where it is NaN, infinite or close to overflow; where some
-    queries may attend to it and others not, that costs n_q copies of these keys or values.
+    What is blocked changes nothing, even where it is NaN, infinite or close to overflow.
 
     Source: Milakov & Gimelshein (2018), Online normalizer calculation for softmax, section 3;
     Rabe & Staats (2021), Self-attention Does Not Need O(n²) Memory, section 2.
@@ -60,14 +59,7 @@ def partial_attention(
     Partial(m=array([[3.]]), l=array([[1.]]), o=array([[10.]]))
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
-    q, k, v = (wide(x, xp) for x in (q, k, v))
-    scores = attention_scores(q, unseen_as_0(k, mask, xp), scale=scale)  # (..., n_q, n_k)  q kᵀ / √d_k
-    scores = masked(scores, mask, xp)  # (..., n_q, n_k)
-    m = _constant(xp.max(scores, axis=-1, keepdims=True))  # (..., n_q, 1)
-    scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
-    e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
-    l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
-    return Partial(m, l, gather(e, v, mask, xp))  # o (..., n_q, d_v)  e v
+    return _part(wide(q, xp) * scale_of(scale, q), k, v, mask, xp)
 
 
 def merge_partial(a: Partial, b: Partial) -> Partial:
@@ -126,16 +118,20 @@ def streaming_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_q", tile_q, 1)
     _checks.integer("tile_k", tile_k, 1)
+    scale, dtype = scale_of(scale, q), product_dtype(q, xp)
     n_q, n_k = q.shape[-2], k.shape[-2]
-    output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    for head, (one_q, one_k, one_v, one_mask) in each_head(output.shape[:-2], q, k, v, cut(mask)):
-        for start in range(0, n_q, tile_q):
-            rows = slice(start, min(start + tile_q, n_q))
-            offset = start + n_k - n_q if causal else None
-            for step in _steps(one_q[rows, :], one_k, one_v, cut(one_mask, rows), offset, scale, tile_k):
+
+    def one_head(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
+        outputs = []
+        for rows in tiles(n_q, tile_q):
+            offset = rows.start + n_k - n_q if causal else None
+            scaled_q = wide(q[rows, :], xp) * scale  # (tile_q, d_k)
+            for step in _steps(scaled_q, k, v, cut(mask, rows), offset, tile_k, xp):
                 merged = step.merged  # m, l (tile_q, 1), o (tile_q, d_v)
-            output[(*head, rows, ...)] = xp.astype(merged.output, q.dtype)
-    return output
+            outputs.append(xp.astype(merged.output, dtype, copy=False))
+        return xp.concat(outputs, axis=-2)  # (n_q, d_v)
+
+    return by_head(one_head, q, k, v, cut(mask))  # (..., n_q, d_v)
 
 
 def streaming_ledger(
@@ -160,40 +156,40 @@ def streaming_ledger(
     1 2 3.0 [[2.7616]]
     2 3 3.0 [[2.5752]]
     """
-    _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_k", tile_k, 1)
     offset = k.shape[-2] - q.shape[-2] if causal else None
-    return _steps(q, k, v, mask, offset, scale, tile_k)
+    return _steps(wide(q, xp) * scale_of(scale, q), k, v, mask, offset, tile_k, xp)
 
 
 def _steps(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Array | None,
-    offset: int | None,
-    scale: float | None,
-    tile_k: int,
+    scaled_q: Array, k: Array, v: Array, mask: Array | None, offset: int | None, tile_k: int, xp: Any
 ) -> Iterator[Step]:
     """Merge tile after tile of keys; with an offset, query i sees the keys up to i + offset."""
-    n_q, n_k = q.shape[-2], k.shape[-2]
+    n_q, n_k = scaled_q.shape[-2], k.shape[-2]
     if offset is not None:
         n_k = min(max(n_q + offset, 1), n_k)  # the keys after these are in the future of all queries
     merged = None
-    for start in range(0, n_k, tile_k):
-        keys = slice(start, min(start + tile_k, n_k))
+    for keys in tiles(n_k, tile_k):
         allowed = cut(mask, keys=keys)  # (..., n_q, tile_k)
         if offset is not None and keys.stop > offset + 1:  # some of them are in the first query's future
-            past = causal_mask(n_q, keys.stop - start, offset=offset - start, like=q)
+            past = causal_mask(n_q, keys.stop - keys.start, offset=offset - keys.start, like=k)
             allowed = past if allowed is None else allowed & past
-        tile = partial_attention(q, k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
+        tile = _part(scaled_q, k[..., keys, :], v[..., keys, :], allowed, xp)
         merged = tile if merged is None else merge_partial(merged, tile)
-        yield Step(start, keys.stop, tile, merged)
+        yield Step(keys.start, keys.stop, tile, merged)
 
 
-def _constant(m: Array) -> Array:
-    """Cut m out of torch's gradients: the output is the same for any m, so nothing flows through it."""
-    return m.detach() if hasattr(m, "detach") else m
+def _part(scaled_q: Array, k: Array, v: Array, mask: Array | None, xp: Any) -> Partial:
+    """Return the Partial of inputs that have been checked."""
+    k, v = unseen_as_0(wide(k, xp), mask, xp), wide(v, xp)
+    scores = wide(scaled_q @ xp.matrix_transpose(k), xp)  # (..., n_q, n_k)  q kᵀ / √d_k
+    scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
+    m = xp.max(constant(scores), axis=-1, keepdims=True)  # (..., n_q, 1)
+    scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
+    e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
+    l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
+    return Partial(m, l, wide(gather(e, v, mask, xp), xp))  # o (..., n_q, d_v)  e v
 
 
 def _or_0(m: Array, xp: Any) -> Array:

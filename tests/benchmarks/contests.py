@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -96,7 +96,7 @@ class Contest(NamedTuple):
     first: str
     second: str
     rivals: Callable[[int], tuple[Run, Run]]  # for n tokens
-    limits: dict[int, float | None]  # n -> the most that first ÷ second may be; None: only measured
+    limits: Mapping[int, float | None]  # n -> the most that first ÷ second may be; None: only measured
     why: str = ""  # a limit may be missed
     same: bool = True  # do both compute the same? Some rivals answer another question
 
@@ -284,8 +284,7 @@ def highest_mark() -> int:
 def main(task: str, *arguments: str) -> None:
     torch.set_grad_enabled(False)
     if task == "memory":
-        kernel, n = arguments
-        print(json.dumps(extra_megabytes(kernel, int(n))))
+        print(json.dumps(extra_megabytes(arguments[0], int(arguments[1]))))
         return
     torch.set_num_threads(int(arguments[0]))
     found = []
