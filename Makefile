@@ -17,8 +17,10 @@ BIN := bin
 endif
 RUN := $(VENV)/$(BIN)/python
 COLAB_RUN := .venv-colab/$(BIN)/python
-NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-kernel-startup-timeout 120
-SOURCES := $(basename $(notdir $(wildcard notebooks/source/[0-9]*.md)))
+# Tests and notebooks run two at a time; the browser tests share one browser, a notebook's cells one kernel.
+TESTS := -n 2 --dist loadgroup
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 --nbval-kernel-startup-timeout 120
+NBVAL += -n 2 --dist loadfile --no-loadscope-reorder notebooks/[0-9]*.ipynb
 QUICK := tests/kernels tests/worked
 
 # Empty files whose dates say what has been installed, and when.
@@ -68,19 +70,19 @@ lint: $(TEST_READY) ## style, imports, types, and no notebook edited by hand
 	@$(RUN) -m ruff format --check .
 	@$(VENV)/$(BIN)/lint-imports --no-logo --no-cache
 	@$(RUN) -m validate_pyproject pyproject.toml
-	@$(RUN) -m tools.build --check $(SOURCES)
+	@$(RUN) -m tools.build --check
 	@$(RUN) -m mypy
 
 # Other versions of the tools find other faults, so `make lint` is for the tested versions alone.
 test: $(if $(VERSIONS),$(TEST_READY),lint) ## set up .venv and run every check (VERSIONS=oldest: with the oldest versions allowed)
-	@$(RUN) -m pytest
-	@$(RUN) -m pytest $(NBVAL) notebooks/[0-9]*.ipynb
+	@$(RUN) -m pytest $(TESTS)
+	@$(RUN) -m pytest -p tests.notebooks.after_run_all $(NBVAL)
 	@echo "Passed: $(if $(VERSIONS),,lint, )tests, notebooks$(if $(VERSIONS), (lint is for the tested versions))."
 
 test-colab: $(COLAB_READY) ## run the notebooks and the live views with the versions that Colab has
 	@$(COLAB_RUN) -m pytest tests/colab # installs the package, so it comes first
 	@$(COLAB_RUN) -m pytest tests/live tests/notebooks/test_lesson.py
-	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL) notebooks/[0-9]*.ipynb
+	@PYTHONPATH="$(CURDIR)" $(COLAB_RUN) -m pytest $(NBVAL)
 
 notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (some: NAMES="01 03")
 	@$(RUN) -m tools.build $(NAMES)

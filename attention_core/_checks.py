@@ -67,7 +67,7 @@ def array(name: str, x: object) -> None:
 
 def broadcast(*shapes: Shape) -> Shape | None:
     """Return the shape that `shapes` broadcast to, or None."""
-    n_axes = max(map(len, shapes), default=0)
+    n_axes = max([0, *[len(shape) for shape in shapes]])
     result = [1] * n_axes
     for shape in shapes:
         for axis, size in enumerate(shape, start=n_axes - len(shape)):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 DIGITS = 4  # decimals in notebooks and live views
-_SIGNS = {math.inf: "∞", -math.inf: "−∞"}
+_SIGNS = {"inf": "∞", "-inf": "−∞", "nan": "NaN"}
 _WORDS = (
     *("no", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -42,18 +42,15 @@ def printed(value: Any) -> str:
 
 
 def in_line(value: Any, decimals: int = 6) -> str:
-    """Write a number, or an array of any shape, in one line; whole numbers without a point.
+    """Write a number, or an array of any shape, in one line, with as many decimals as it has.
 
-    >>> in_line([[1.0, 1 / 3], [0.25, 5e-9]]), in_line(True)
-    ('[[1, 0.333333], [0.250000, 0]]', 'True')
+    >>> in_line([[1.0, 1 / 3], [0.25, -5e-9]]), in_line(True)
+    ('[[1, 0.333333], [0.25, 0]]', 'True')
     """
     value = np.asarray(value).tolist()
     if isinstance(value, list):
         return f"[{', '.join(in_line(entry, decimals) for entry in value)}]"
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:.{decimals}f}"
-    return str(int(float(text))) if float(text).is_integer() else text
+    return _short(f"{value:z.{decimals}f}") if isinstance(value, float) else str(value)
 
 
 # --- in pictures ------------------------------------------------------------------------------
@@ -69,7 +66,7 @@ def numbers(values: Any) -> list[str]:
     finite = x[np.isfinite(x)]
     exact = (d for d in range(4) if np.allclose(finite, finite.round(d), rtol=0, atol=1e-9))
     decimals = next(exact, 2)
-    return [_fixed(value, decimals) for value in x]
+    return [fixed(value, decimals) for value in x]
 
 
 def number(x: float, decimals: int = DIGITS, room: int = 7) -> str:
@@ -78,19 +75,17 @@ def number(x: float, decimals: int = DIGITS, room: int = 7) -> str:
     >>> number(0.5), number(-1234.5), number(6.4e11), number(-1e-9)
     ('0.5000', '−1234.5', '6.4e+11', '0.0000')
     """
-    texts = (_fixed(x, d) for d in range(decimals, -1, -1))
+    texts = (fixed(x, d) for d in range(decimals, -1, -1))
     return next((text for text in texts if len(text) <= room), f"{x:.1e}".replace("-", "−"))
 
 
-def plain(x: float, least: int = 0) -> str:
-    """Write `x` with as many decimals as it has, at most four and at least `least`.
+def plain(x: float, least: int = 0, most: int = DIGITS) -> str:
+    """Write `x` with as many decimals as it has, at least `least` and at most `most`.
 
     >>> plain(0.5), plain(3.0), plain(3.0, least=1), plain(-1 / 3)
     ('0.5', '3', '3.0', '−0.3333')
     """
-    whole, point, rest = _fixed(x, DIGITS).partition(".")
-    rest = rest.rstrip("0").ljust(least, "0")
-    return f"{whole}.{rest}" if point and rest else whole
+    return _short(fixed(x, most), least)
 
 
 def typed(x: float) -> str:
@@ -140,8 +135,17 @@ def counted(n: int) -> str:
     return _WORDS[n] if n < len(_WORDS) else str(n)
 
 
-def _fixed(x: float, decimals: int) -> str:
-    if not math.isfinite(x):
-        return _SIGNS.get(x, "NaN")
-    text = f"{x:.{decimals}f}"
-    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
+def fixed(x: float, decimals: int) -> str:
+    """Write `x` with exactly so many decimals, and never −0.
+
+    >>> fixed(0.56, 3), fixed(-0.0004, 3), fixed(-math.inf, 3)
+    ('0.560', '0.000', '−∞')
+    """
+    text = f"{x:z.{decimals}f}"  # z: no minus before 0.00
+    return _SIGNS.get(text, text.replace("-", "−"))
+
+
+def _short(text: str, least: int = 0) -> str:
+    whole, point, rest = text.partition(".")
+    rest = rest.rstrip("0").ljust(least, "0")
+    return f"{whole}.{rest}" if point and rest else whole

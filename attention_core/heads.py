@@ -7,6 +7,8 @@ from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import Attention, attend
 
+_INPUTS = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
+
 
 def split_heads(x: Array, n_heads: int) -> Array:
     """Give each head its own slice of the last axis.
@@ -30,7 +32,7 @@ def split_heads(x: Array, n_heads: int) -> Array:
     divides("n_heads", n_heads, "d_model", x.shape[-1])
     d_head = x.shape[-1] // n_heads
     heads = xp.reshape(x, (*x.shape[:-1], n_heads, d_head))  # (..., n, n_heads, d_head)
-    return xp.moveaxis(heads, -2, -3)  # (..., n_heads, n, d_head)
+    return _swap(heads, xp)  # (..., n_heads, n, d_head)
 
 
 def merge_heads(x: Array) -> Array:
@@ -48,7 +50,7 @@ def merge_heads(x: Array) -> Array:
     array([[1., 2., 3., 4.]])
     """
     xp = _checks.inputs("x ... n_heads n d_head", x=x)
-    rows = xp.moveaxis(x, -3, -2)  # (..., n, n_heads, d_head)
+    rows = _swap(x, xp)  # (..., n, n_heads, d_head)
     return xp.reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))  # (..., n, d_model)
 
 
@@ -84,7 +86,8 @@ def attend_in_heads(
     """
     _checks.inputs("q ... n_q d_model | k ... n_k d_model | v ... n_k d_values", q=q, k=k, v=v)
     q, k, v = (split_heads(x, n_heads) for x in (q, k, v))  # (..., n_heads, n, d_head)
-    _check_mask(mask, q, k)
+    if mask is not None:
+        _check_mask(mask, q, k)
     heads = attend(q, k, v, mask=mask, scale=scale, dropout=dropout)  # each head by itself
     return heads._replace(output=merge_heads(heads.output))  # (..., n_q, d_values)
 
@@ -121,7 +124,8 @@ def multi_head(
     array([[1.4621, 1.    ],
            [1.    , 1.4621]])
     """
-    _projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_heads)
+    shapes = f"{_INPUTS} | w_k d_kv d_model | w_v d_kv d_values | w_o d_values d_out"
+    _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     q, k, v = x_q @ w_q, x_kv @ w_k, x_kv @ w_v  # (..., n, d_model)
     heads = attend_in_heads(q, k, v, n_heads=n_heads, mask=mask, scale=scale)
     return heads._replace(output=heads.output @ w_o)  # (..., n_q, d_out)
@@ -160,20 +164,25 @@ def grouped_query(
     array([[1., 1.],
            [1., 1.]])
     """
-    xp = _projections(x_q, x_kv, w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
+    shapes = f"{_INPUTS} | w_k d_kv d_keys | w_v d_kv d_values | w_o d_heads d_out"
+    xp = _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
+    _check_groups(w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
     q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_head)
     k = split_heads(x_kv @ w_k, n_kv_heads)  # (..., n_kv_heads, n_k, d_head)
     v = split_heads(x_kv @ w_v, n_kv_heads)  # (..., n_kv_heads, n_k, d_v)
     if mask is not None:
-        _checks.inputs("", x_q=x_q, mask=mask)
         _check_mask(mask, q, k)
-        leading = _checks.broadcast(tuple(x_q.shape[:-2]), tuple(x_kv.shape[:-2])) or ()
-        _checks.fitting_mask(tuple(mask.shape), (*leading, *q.shape[-3:-1], k.shape[-2]))
         mask = xp.broadcast_to(mask, (*mask.shape[:-3], *q.shape[-3:-1], mask.shape[-1]))
         mask = _regroup(mask, n_kv_heads, xp)
     groups = attend(_regroup(q, n_kv_heads, xp), k, v, mask=mask, scale=scale)
     heads = Attention(*(_regroup(step, n_heads, xp) for step in groups))  # (..., n_heads, n_q, any)
     return heads._replace(output=merge_heads(heads.output) @ w_o)  # (..., n_q, d_out)
+
+
+def _swap(x: Array, xp: Any) -> Array:
+    """Exchange the axes of heads and of positions, third and second from the end."""
+    *leading, i, j, k = range(x.ndim)
+    return xp.permute_dims(x, (*leading, j, i, k))  # torch.vmap does not know moveaxis
 
 
 def _regroup(x: Array, n: int, xp: Any) -> Array:
@@ -184,44 +193,39 @@ def _regroup(x: Array, n: int, xp: Any) -> Array:
     return xp.reshape(x, (*x.shape[:-3], n, x.shape[-3] * x.shape[-2] // n, x.shape[-1]))
 
 
-def _check_mask(mask: Array | None, q: Array, k: Array) -> None:
-    """Raise unless it is certain which axis of `mask` belongs to the heads of q; `attend` checks the rest.
-
-    Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
-    when the sizes differ, and a wrong result without a word when they happen to be equal.
-    """
-    shape = tuple(getattr(mask, "shape", ()))
-    n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
-    if len(shape) > 2 and (len(shape) < n_axes or shape[-3] not in (1, n_heads)):
-        raise ValueError(
-            f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
-            f"end, got {shape}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
-        )
-
-
 def divides(name: str, part: int, whole_name: str, whole: int) -> None:
-    """Raise unless `part` is an integer that divides `whole`."""
+    """Raise TypeError unless `part` is an integer, ValueError unless it divides `whole`.
+
+    >>> divides("n_heads", 8, "d_model", 512)
+    """
     _checks.integer(name, part, 1)
     if whole % part:
         fitting = [n for n in range(1, whole + 1) if whole % n == 0]
         raise ValueError(f"{name} must divide {whole_name} = {whole} (one of {fitting}), got {part}")
 
 
-def _projections(
-    x_q: Array, x_kv: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array, n_heads: int, n_kv_heads: int
-) -> Any:
-    """Return the namespace; raise unless the weight matrices fit their inputs and the numbers of heads."""
-    shapes = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model | w_k d_kv d_keys | w_v d_kv d_values"
-    arrays = {"x_q": x_q, "x_kv": x_kv, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
-    xp = _checks.inputs(f"{shapes} | w_o d_columns d_out", **arrays)
+def _check_mask(mask: Array, q: Array, k: Array) -> None:
+    """Raise unless `mask` fits, and it is certain which of its axes belongs to the heads of q.
+
+    Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
+    when the sizes differ, and a wrong result without a word when they happen to be equal.
+    """
+    _checks.inputs("", q=q, mask=mask)
+    n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
+    if mask.ndim > 2 and (mask.ndim < n_axes or mask.shape[-3] not in (1, n_heads)):
+        raise ValueError(
+            f"mask must have shape (n_q, n_k), or {n_axes} axes with 1 or n_heads = {n_heads} third from the "
+            f"end, got {tuple(mask.shape)}; if it is (batch, n_q, n_k), write mask[:, None] for all heads"
+        )
+    leading = _checks.broadcast(tuple(q.shape[:-3]), tuple(k.shape[:-3])) or ()
+    _checks.fitting_mask(tuple(mask.shape), (*leading, n_heads, q.shape[-2], k.shape[-2]))
+
+
+def _check_groups(w_q: Array, w_k: Array, w_v: Array, w_o: Array, n_heads: int, n_kv_heads: int) -> None:
+    """Raise unless the columns of the weight matrices fit the numbers of heads."""
     divides("n_heads", n_heads, "d_model", w_q.shape[1])
     divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
-    d_head = w_q.shape[1] // n_heads
-    if w_k.shape[1] != n_kv_heads * d_head:
-        wanted = f"n_kv_heads · d_head = {n_kv_heads} · {d_head}"
-        raise ValueError(f"w_k must have {wanted} columns, got {w_k.shape[1]}")
-    if w_v.shape[1] % n_kv_heads:
-        raise ValueError(f"n_kv_heads = {n_kv_heads} must divide the columns of w_v, got {w_v.shape[1]}")
-    columns = w_v.shape[1] // n_kv_heads * n_heads
-    _checks.equal("w_o needs a row for each value column of each head", columns=columns, w_o=w_o.shape[0])
-    return xp
+    divides("n_kv_heads", n_kv_heads, "the columns of w_v", w_v.shape[1])
+    keys, values = n_kv_heads * (w_q.shape[1] // n_heads), n_heads * (w_v.shape[1] // n_kv_heads)
+    shapes = f"w_k d_kv n_kv_heads·d_head={keys} | w_o n_heads·d_v={values} d_out"
+    _checks.inputs(shapes, w_k=w_k, w_o=w_o)

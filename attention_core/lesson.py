@@ -83,7 +83,7 @@ def show(figure: Callable[..., str], *args: Any, trained: bool = False, **kwargs
     drawn, words = draw(figure, *args, **kwargs)
     data, metadata = bundle(drawn, words)
     if trained:
-        metadata["image/png"]["trained"] = True  # `python -m tools.build --check` does not compare it
+        metadata["image/png"]["trained"] = True  # so no check compares them
     display(data, metadata=metadata, raw=True)
     display({"text/html": words_below(words), "text/plain": "(the same in words)"}, raw=True)
 

@@ -1,5 +1,6 @@
 """Fixtures for every test."""
 
+import os
 import sys
 
 import hypothesis
@@ -8,9 +9,10 @@ import pytest
 
 from tests.libraries import FLOAT64, LIBRARIES, Library
 
-# A fixed choice of examples: a test that passes today passes tomorrow. No deadline: timings are no test.
-hypothesis.settings.register_profile("course", derandomize=True, deadline=None, database=None)
-hypothesis.settings.load_profile("course")
+# Quick: few examples, the same in every run. Weekly: many random ones. No deadline: timings are no test.
+hypothesis.settings.register_profile("quick", max_examples=25, derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("weekly", max_examples=1000, print_blob=True, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 pytest.register_assert_rewrite("tests.kernels.properties", "tests.kernels.properties_of_long")
 

@@ -32,15 +32,17 @@ def git(folder: Path, *words: str) -> bytes:
 
 
 def originals(folder: Path, wanted: list[str]) -> dict[str, bytes]:
-    """Return name -> content in the last commit of the notebooks that `wanted` names by their beginnings."""
-    names = git(folder, "ls-tree", "-z", "--name-only", "HEAD").decode().split("\0")
-    notebooks = [name for name in names if name.endswith(".ipynb")]
-    if not notebooks:
+    """Return file -> content in the last commit of the notebooks in `wanted`, such as 3, 03 or 03_softmax."""
+    files = git(folder, "ls-tree", "-z", "--name-only", "HEAD").decode().split("\0")
+    stems = [name.removesuffix(".ipynb") for name in files if name.endswith(".ipynb")]
+    known = {name: [stem] for stem in stems for name in (stem, stem[:2], stem[:2].lstrip("0") or "0")}
+    known["all"] = stems
+    if not stems:
         sys.exit(NO_ORIGINAL)
-    for beginning in wanted:
-        if beginning != "all" and not any(name.startswith(beginning) for name in notebooks):
-            sys.exit(f"No notebook starts with {beginning!r}; there are {', '.join(notebooks)}")
-    chosen = [name for name in notebooks if "all" in wanted or name.startswith(tuple(wanted))]
+    for name in wanted:
+        if name not in known:
+            sys.exit(f"There is no notebook {name!r}; there are {', '.join(stems)}")
+    chosen = sorted({f"{stem}.ipynb" for name in wanted for stem in known[name]})
     return {name: git(folder, "show", f"HEAD:./{name}") for name in chosen}
 
 

@@ -6,13 +6,11 @@ view.q = [[1.0, 0.0, 0.5, 0.9]]  # moves the picture; a slider changes what view
 view.weights
 """
 
-from typing import Any
-
 from IPython.display import display
 from ipywidgets import HTML, Layout
 
 from attention_core import figures
-from attention_core.live._view import View
+from attention_core.live._view import View, live
 from attention_core.live.attention import AttentionView
 from attention_core.live.dot_product import DotProductView
 from attention_core.live.heads import HeadsView
@@ -36,7 +34,6 @@ __all__ = [
     "SoftmaxView",
     "ValuesView",
     "View",
-    "bundle",
     "show_live",
 ]
 
@@ -48,20 +45,8 @@ def show_live(view: View) -> None:
     its words as alt text and, folded below it, open to every reader; no controls, no JavaScript. Where
     the notebook runs, the view takes the place of both.
     """
-    data, metadata = bundle(view)
+    data, metadata = view.bundle()
     display(data, metadata=metadata, raw=True)
     nothing = HTML(layout=Layout(display="none"))
     below = {"text/html": figures.words_below(view.words), "text/plain": "(the same in words)"}
-    display(below | _live(nothing), raw=True)
-
-
-def bundle(view: View) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the one bundle that shows `view` everywhere, and its metadata."""
-    figure, _ = figures.draw(*view.still())
-    data, metadata = figures.bundle(figure, view.words)
-    return data | _live(view.box), metadata
-
-
-def _live(widget: Any) -> dict[str, Any]:
-    model = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
-    return {"application/vnd.jupyter.widget-view+json": model}
+    display(below | live(nothing), raw=True)

@@ -25,8 +25,8 @@ from ipywidgets import (
 from traitlets import dlink, link
 
 from attention_core.figures import shown
+from attention_core.figures.svg import Labels, isolated
 from attention_core.live._inputs import Refused
-from attention_core.live._svg import Labels, isolated
 from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, View
 
 Index = tuple[int, ...]

@@ -15,6 +15,12 @@ class Refused(TraitError, ValueError):
     """A view cannot show what it was given, and stays as it was."""
 
 
+def frozen(array: Array) -> Array:
+    """Return `array`, which nobody can write to any more."""
+    array.setflags(write=False)
+    return array
+
+
 class Input(TraitType):
     """A trait whose every change goes through its view, which draws it or refuses it."""
 
@@ -32,12 +38,19 @@ class Input(TraitType):
         return array
 
 
-class _InRange(Input):
-    """Numbers from `low` to `high`; whole ones are read as int."""
+class Numbers(Input):
+    """A number from `low` to `high`, or an array of such numbers. Whole numbers are read as int.
 
-    def __init__(self, default: Any, low: float, high: float, *, whole: bool = False, help: str) -> None:
-        self.low, self.high, self.whole = low, high, whole
-        super().__init__(default, help=help)
+    An array has this `shape`, or with `smaller` also one of fewer rows or columns. It is read-only:
+    writing into it would not reach the page.
+    """
+
+    def __init__(
+        self, low: float, high: float, shape: tuple[int, ...] = (),
+        *, whole: bool = False, smaller: bool = False, help: str,
+    ) -> None:  # fmt: skip
+        self.low, self.high, self.shape, self.whole, self.smaller = low, high, shape, whole, smaller
+        super().__init__(np.full(shape, low) if shape else low, help=help)
 
     @property
     def allowed(self) -> str:
@@ -47,6 +60,20 @@ class _InRange(Input):
     def fits(self, x: float) -> bool:
         """Is `x` one of the numbers that fit?"""
         return bool(self.low <= x <= self.high) and (not self.whole or x == round(x))
+
+    def validate(self, view: Any, value: Any) -> Any:
+        """Return `value` as a number, or as an array of its own; or raise Refused."""
+        x = self.array(value, "biuf", "numbers" if self.shape else self.allowed).astype(float)
+        sizes = zip(x.shape, self.shape, strict=True) if x.ndim == len(self.shape) else [(0, 0)]
+        if not all(0 < n <= most if self.smaller else n == most > 0 for n, most in sizes):
+            raise Refused(
+                f"{self.name} must have shape {self.shape}{' or smaller' * self.smaller}, got {x.shape}"
+            )
+        for at, number in np.ndenumerate(x):
+            if not self.fits(number):
+                raise Refused(f"{self.name}{list(at) or ''} must be {self.allowed}, got {number:g}")
+        x += 0.0  # -0.0 becomes 0.0
+        return frozen(x) if self.shape else (int(x) if self.whole else float(x))
 
     def read(self, text: str) -> float:
         """Read a number as someone types it; raise ValueError in words that a learner understands."""
@@ -71,75 +98,19 @@ class _InRange(Input):
         return typed(round(x) if self.whole else x)
 
 
-class Number(_InRange):
-    """One number."""
-
-    def __init__(self, low: float, high: float, *, whole: bool = False, help: str) -> None:
-        super().__init__(low, low, high, whole=whole, help=help)
-
-    def validate(self, view: Any, value: Any) -> float:
-        """Return `value` as a number, or raise Refused."""
-        x = self.array(value, "biuf", self.allowed)
-        if x.ndim or not self.fits(float(x)):
-            raise Refused(f"{self.name} must be {self.allowed}, got {value!r}")
-        return int(x) if self.whole else float(x) + 0.0
-
-
-class Numbers(_InRange):
-    """An array of numbers, with as many axes as `shape`, and as large, unless `smaller` ones fit too.
-
-    What is read is read-only: writing into it would not reach the page.
-    """
-
-    def __init__(
-        self, shape: tuple[int, ...], low: float, high: float, *, smaller: bool = False, help: str
-    ) -> None:
-        self.shape, self.smaller = shape, smaller
-        super().__init__(np.zeros(shape), low, high, help=help)
-
-    def validate(self, view: Any, value: Any) -> Array:
-        """Return `value` as an array of its own, or raise Refused."""
-        x = self.array(value, "biuf", "numbers").astype(float)
-        sizes = zip(x.shape, self.shape, strict=True) if x.ndim == len(self.shape) else [(0, 0)]
-        if not all(0 < n <= most if self.smaller else n == most > 0 for n, most in sizes):
-            smaller = " or smaller" if self.smaller else ""
-            raise Refused(f"{self.name} must have shape {self.shape}{smaller}, got {x.shape}")
-        for at, number in np.ndenumerate(x):
-            if not self.fits(number):
-                raise Refused(f"{self.name}{list(at)} must be {self.allowed}, got {number}")
-        x += 0.0  # -0.0 becomes 0.0
-        x.setflags(write=False)
-        return x
-
-
-class Truth(Input):
-    """True or False."""
-
-    def __init__(self, *, help: str) -> None:
-        super().__init__(False, help=help)
-
-    def validate(self, view: Any, value: Any) -> bool:
-        """Return `value` as a bool, or raise Refused."""
-        if self.array(value, "b", "True or False").ndim:
-            raise Refused(f"{self.name} must be True or False, got {value!r}")
-        return bool(value)
-
-
 class Truths(Input):
-    """Several of True or False, as a read-only array."""
+    """True or False, or a read-only array of them."""
 
-    def __init__(self, n: int, *, help: str) -> None:
-        self.n = n
-        super().__init__(np.zeros(n, bool), help=help)
+    def __init__(self, shape: tuple[int, ...] = (), *, help: str) -> None:
+        self.shape = shape
+        super().__init__(np.zeros(shape, bool) if shape else False, help=help)
 
-    def validate(self, view: Any, value: Any) -> Array:
-        """Return `value` as a bool array, or raise Refused."""
-        wanted = f"{self.n} of True or False"
-        x = self.array(value, "b", wanted).copy()
-        if x.shape != (self.n,):
-            raise Refused(f"{self.name} must be {wanted}, got {value!r}")
-        x.setflags(write=False)
-        return x
+    def validate(self, view: Any, value: Any) -> Any:
+        """Return `value` as a bool, or as an array of its own; or raise Refused."""
+        x = self.array(value, "b", f"True or False{f', of shape {self.shape}' if self.shape else ''}")
+        if x.shape != self.shape:
+            raise Refused(f"{self.name} must have shape {self.shape}, got {x.shape}")
+        return frozen(x.copy()) if self.shape else bool(x)
 
 
 class Tokens(Input):

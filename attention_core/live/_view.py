@@ -10,8 +10,8 @@ import numpy as np
 from ipywidgets import HTML, Button, Dropdown, HBox, Layout, VBox
 from traitlets import HasTraits, Unicode, dlink, link, validate
 
+from attention_core.figures.svg import Picture, still
 from attention_core.live._inputs import Input, Refused
-from attention_core.live._svg import Picture
 
 MY_EDIT = "my edit"
 BAD = "attention-bad"  # CSS class of a box that holds something impossible
@@ -53,7 +53,7 @@ class View(HasTraits):
     """A picture that follows its inputs, which are traits (`_inputs`).
 
     A subclass says what can be set, with which controls, and how it is drawn. What the learner types and
-    what a notebook sets go the same way: into a trait, then `draw`. What cannot be drawn is refused: the
+    what a notebook sets go the same way: into a trait, then `_draw`. What cannot be drawn is refused: the
     inputs and the picture stay, and a message in the view, or a ValueError in the notebook, says why.
 
     `observe` works on every trait; `hold_trait_notifications` draws once, after all that is set within.
@@ -63,6 +63,7 @@ class View(HasTraits):
     words = Unicode(read_only=True, help="The same facts in words.")
     message = Unicode(read_only=True, help='What the view says is wrong, or "".')
     preset = Unicode(help='The name of the preset that is shown, or "my edit".')
+    picture: Picture
     presets: Mapping[str, Mapping[str, Any]]  # what a subclass sets before it calls __init__
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class View(HasTraits):
         self._chosen = next(iter(self.presets))
         self._edit = self.presets[self._chosen]
         picture = HTML(layout=Layout(margin="0"))
-        rows = self.arrange(picture)
+        rows = self._arrange(picture)
         self.reset()
         self.observe(self._choose, "preset")
         dlink((self, "svg"), (picture, "value"))
@@ -87,16 +88,12 @@ class View(HasTraits):
 
     # --- what a subclass gives --------------------------------------------------------------------
 
-    def arrange(self, picture: HTML) -> Sequence[Any]:
+    def _arrange(self, picture: HTML) -> Sequence[Any]:
         """Return the rows of the view: its controls and the picture."""
         raise NotImplementedError
 
-    def draw(self) -> Picture:
+    def _draw(self) -> Picture:
         """Draw the inputs; a ValueError refuses them, in words."""
-        raise NotImplementedError
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the function of `figures` that draws the static picture, and its arguments."""
         raise NotImplementedError
 
     # --- what happens -----------------------------------------------------------------------------
@@ -118,6 +115,11 @@ class View(HasTraits):
     def reset(self) -> None:
         """Return to the preset chosen last; the edits stay under "my edit"."""
         self.set(self.presets[self._chosen])
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the one bundle that shows the view everywhere, and its metadata."""
+        data, metadata = still(self.picture)
+        return data | live(self.box), metadata
 
     @contextmanager
     def hold_trait_notifications(self) -> Iterator[None]:
@@ -147,9 +149,10 @@ class View(HasTraits):
     def _redraw(self) -> None:
         try:
             with np.errstate(all="ignore"):
-                picture = self.draw()
+                picture = self._draw()
         except ValueError as error:
             raise Refused(str(error)) from error
+        self.picture = picture
         self.set_trait("svg", picture.svg)
         self.set_trait("words", picture.words)
         is_preset = self._shows(self.presets[self._chosen])
@@ -187,6 +190,12 @@ class View(HasTraits):
         dlink((self, "message"), (message, "value"), _alert)
         row = HBox([presets, reset, message], layout=Layout(height="38px", align_items="center"))
         return VBox([HTML(_STYLE, layout=Layout(display="none")), row])
+
+
+def live(widget: Any) -> dict[str, Any]:
+    """Return what displays a widget, where a kernel runs."""
+    model = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": model}
 
 
 def _alert(problem: str) -> str:

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, vector
 from attention_core.attention import attention_scores
 from attention_core.figures import WEIGHTS, K, Q
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Number, Refused
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     Picture,
     Point,
@@ -26,6 +23,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Numbers, Refused
 from attention_core.live._view import View
 from attention_core.worked import load
 
@@ -36,10 +35,10 @@ GAP = "\u2003"  # SVG joins plain spaces
 class DotProductView(View):
     """Two vectors in the plane, the shadow of one on the other, and their dot product."""
 
-    a_length = Number(0.0, REACH, help="The length of a.")
-    a_angle = Number(-180.0, 180.0, help="The angle of a, in degrees.")
-    b_length = Number(0.0, REACH, help="The length of b.")
-    b_angle = Number(-180.0, 180.0, help="The angle of b, in degrees.")
+    a_length = Numbers(0.0, REACH, help="The length of a.")
+    a_angle = Numbers(-180.0, 180.0, help="The angle of a, in degrees.")
+    b_length = Numbers(0.0, REACH, help="The length of b.")
+    b_angle = Numbers(-180.0, 180.0, help="The angle of b, in degrees.")
 
     def __init__(self) -> None:
         s1 = load("it-animal")
@@ -84,8 +83,7 @@ class DotProductView(View):
         """The dot product."""
         return float(attention_scores(self.a[None], self.b[None], scale=1.0)[0, 0])
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return a row of sliders for each vector."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (80, 300)
         rows = [
             HBox([
@@ -96,14 +94,9 @@ class DotProductView(View):
         ]  # fmt: skip
         return [*rows, picture]
 
-    def draw(self) -> Picture:
-        """Draw both vectors and both ways to their dot product."""
+    def _draw(self) -> Picture:
         between = abs((self.a_angle - self.b_angle + 180) % 360 - 180)
         return two_vectors(self.a, self.b, self.dot, (self.a_length, self.b_length), between)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return both vectors in the plane."""
-        return figures.vectors_plane, self.a[None], self.b[None], ["a"], ["b"]
 
 
 def _cartesian(length: float, angle: float) -> Array:

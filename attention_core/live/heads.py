@@ -6,14 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, vector
-from attention_core.attention import attend
 from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V
-from attention_core.heads import merge_heads, split_heads
-from attention_core.live._controls import Slider
-from attention_core.live._inputs import Array, Number
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SMALL,
@@ -28,6 +23,9 @@ from attention_core.live._svg import (
     small_matrix,
     text,
 )
+from attention_core.heads import attend_in_heads
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import View
 from attention_core.worked import load
 
@@ -51,8 +49,8 @@ class HeadSteps(NamedTuple):
 class HeadsView(View):
     """The same numbers in one, two, four or eight heads."""
 
-    n_heads = Number(1, D_MODEL, whole=True, help="The number of heads.")
-    head = Number(0, D_MODEL - 1, whole=True, help="The head that is picked out.")
+    n_heads = Numbers(1, D_MODEL, whole=True, help="The number of heads.")
+    head = Numbers(0, D_MODEL - 1, whole=True, help="The head that is picked out.")
 
     def __init__(self) -> None:
         s1 = load("it-animal")["tokens"]
@@ -74,9 +72,8 @@ class HeadsView(View):
     def steps(self) -> HeadSteps:
         """Every matrix on the way."""
         q, k, v = (self.x @ self.w[name] for name in "qkv")
-        each = attend(*(split_heads(x, self.n_heads) for x in (q, k, v)))
-        merged = merge_heads(each.output)
-        return HeadSteps(q, k, v, each.weights, merged, merged @ self.w["o"])
+        heads = attend_in_heads(q, k, v, n_heads=self.n_heads)
+        return HeadSteps(q, k, v, heads.weights, heads.output, heads.output @ self.w["o"])
 
     @property
     def weights(self) -> Array:
@@ -88,23 +85,16 @@ class HeadsView(View):
         """The output, (4, 8)."""
         return self.steps.output
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return both sliders in one row."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (90, 300)
         n_heads = Slider(self, "n_heads", "n_heads", 1, wide=wide)
         return [HBox([n_heads.widget, Slider(self, "head", "picked head", 1, wide=wide).widget]), picture]
 
-    def draw(self) -> Picture:
-        """Draw how the columns are split into heads, each head's weights, and how they are merged."""
+    def _draw(self) -> Picture:
         steps, last = self.steps, self.n_heads - 1
         if self.head > last:
             raise ValueError(f"the picked head must be from 0 to n_heads − 1 = {last}, got {self.head}")
         return split_and_merge(self.x, steps, self.tokens, self.head)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the weights of every head."""
-        names = [f"head {h}" for h in range(self.n_heads)]
-        return figures.head_maps, self.weights, self.tokens, self.tokens, names
 
 
 def split_and_merge(x_in: Array, steps: HeadSteps, tokens: Labels, head: int) -> Picture:

@@ -7,13 +7,10 @@ import numpy as np
 from ipywidgets import HTML, Dropdown, HBox, Layout, VBox
 from traitlets import dlink, observe
 
-from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend
 from attention_core.figures import OUTPUT, WEIGHTS, V
-from attention_core.live._controls import Choice, Mover, Table, tick, words
-from attention_core.live._inputs import Array, Number, Numbers, Tokens, Truth
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL_WEIGHT,
     SMALL,
     STRONGEST,
@@ -29,6 +26,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Choice, Mover, Table, tick, words
+from attention_core.live._inputs import Array, Numbers, Tokens, Truths
 from attention_core.live._view import HEIGHT, SIDE, View
 from attention_core.worked import load
 
@@ -38,14 +37,14 @@ LIMIT = 10.0  # the largest entry; exp() of the scores it gives can still be hel
 class ItAnimalView(View):
     """Which token does "it" give its weights to, and what does it take from there?"""
 
-    embeddings = Numbers((7, 4), -LIMIT, LIMIT, help="The embeddings, (7, 4).")
-    w_q = Numbers((4, 4), -LIMIT, LIMIT, help="W_Q in the source's convention, q = W_Q x, (4, 4).")
-    w_k = Numbers((4, 4), -LIMIT, LIMIT, help="W_K, (4, 4).")
-    w_v = Numbers((4, 4), -LIMIT, LIMIT, help="W_V, (4, 4).")
+    embeddings = Numbers(-LIMIT, LIMIT, (7, 4), help="The embeddings, (7, 4).")
+    w_q = Numbers(-LIMIT, LIMIT, (4, 4), help="W_Q in the source's convention, q = W_Q x, (4, 4).")
+    w_k = Numbers(-LIMIT, LIMIT, (4, 4), help="W_K, (4, 4).")
+    w_v = Numbers(-LIMIT, LIMIT, (4, 4), help="W_V, (4, 4).")
     tokens = Tokens(7, help="The seven tokens.")
-    asking = Number(0, 6, whole=True, help="The number of the token that asks.")
-    entry = Number(0, 3, whole=True, help="Which number of the output the waterfall shows.")
-    scaled = Truth(help="Are the scores divided by √d_k?")
+    asking = Numbers(0, 6, whole=True, help="The number of the token that asks.")
+    entry = Numbers(0, 3, whole=True, help="Which number of the output the waterfall shows.")
+    scaled = Truths(help="Are the scores divided by √d_k?")
 
     def __init__(self) -> None:
         s1 = load("it-animal")
@@ -81,8 +80,7 @@ class ItAnimalView(View):
         """The output of every token, (7, 4)."""
         return self.steps.output
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return the tokens and choices, then one table at a time beside the picture."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         columns, rows = ["noun", "alive", "tire", "pron."], [f"row {i}" for i in range(4)]
         self._x = Table(self, "embeddings", "x", self.tokens, columns, cell=42)
         tables = {"embeddings X": self._x}
@@ -109,16 +107,11 @@ class ItAnimalView(View):
         self._x.rename(self.tokens)
         self._asks.offer(self.tokens)
 
-    def draw(self) -> Picture:
-        """Draw all weights, and how one number of the asking token's output adds up."""
+    def _draw(self) -> Picture:
         tokens = [isolated(token) for token in self.tokens]
         return map_and_waterfall(
             self.steps, self.v, tokens, self.asking, self.entry, self.features[self.entry]
         )
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the weights as a map."""
-        return figures.weights_heatmap, self.weights, self.tokens, self.tokens
 
 
 def map_and_waterfall(

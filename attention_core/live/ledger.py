@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend
 from attention_core.figures import NEUTRAL, OUTPUT
+from attention_core.figures.svg import Picture, cell, path, picture, rect, text
 from attention_core.live._controls import Slider, sliders
-from attention_core.live._inputs import Array, Number, Numbers
-from attention_core.live._svg import Picture, cell, path, picture, rect, text
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.long import Partial, Step, streaming_ledger
 
@@ -23,9 +22,9 @@ N = len(VALUES)
 class LedgerView(View):
     """One query, six keys, read tile after tile: what is kept, and when the output is the exact one."""
 
-    tile_k = Number(1, N, whole=True, help="How many keys are read at a time.")
-    blocked = Number(0, N, whole=True, help="How many of the first keys the mask blocks.")
-    scores = Numbers((N,), -10.0, 10.0, help="The scores, (6,).")
+    tile_k = Numbers(1, N, whole=True, help="How many keys are read at a time.")
+    blocked = Numbers(0, N, whole=True, help="How many of the first keys the mask blocks.")
+    scores = Numbers(-10.0, 10.0, (N,), help="The scores, (6,).")
 
     def __init__(self) -> None:
         hills = {"tile_k": 2, "blocked": 0, "scores": np.array([1.0, 3, 2, 5, 0, 4])}
@@ -60,20 +59,14 @@ class LedgerView(View):
         # With q = 1 and keys of one entry, q·k is the score itself.
         return np.ones((1, 1)), self.scores[:, None], np.arange(N)[None, :] >= self.blocked
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return all sliders beside the picture."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (70, 220)
         first = [Slider(self, name, name, 1, wide=wide).widget for name in ("tile_k", "blocked")]
         scores = sliders(self, "scores", [f"score {j}" for j in range(N)], 0.1, wide=wide)
         return [HBox([VBox([*first, *scores], layout=SIDE), picture])]
 
-    def draw(self) -> Picture:
-        """Draw a row for each tile, and the exact output."""
+    def _draw(self) -> Picture:
         return rows_of_ledger(self.ledger, float(self.steps.output[0, 0]))
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the weights."""
-        return figures.weights_heatmap, self.steps.weights, ["q"], [f"k{j}" for j in range(N)]
 
 
 def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:

@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, attend, causal_mask, padding_mask
 from attention_core.figures import NEUTRAL, WEIGHTS
-from attention_core.live._controls import Slider, tick
-from attention_core.live._inputs import Array, Number, Truth
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     FULL,
     FULL_WEIGHT,
     SIZE,
@@ -27,6 +24,8 @@ from attention_core.live._svg import (
     shades,
     text,
 )
+from attention_core.live._controls import Slider, tick
+from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._view import View
 
 TOKENS = ("the", "cat", "sat", "on", "it")
@@ -36,12 +35,12 @@ N = len(TOKENS)
 class MaskView(View):
     """Causal, padding, both; new queries beside older keys."""
 
-    n_q = Number(
+    n_q = Numbers(
         1, N, whole=True, help="How many of the last tokens ask: 5 is all, 1 is one step with a cache."
     )
-    causal = Truth(help="May a query see no later key?")
-    offset = Number(-N, N, whole=True, help="Query i may see the keys up to i + offset.")
-    length = Number(0, N, whole=True, help="How many keys are real; the others are padding.")
+    causal = Truths(help="May a query see no later key?")
+    offset = Numbers(-N, N, whole=True, help="Query i may see the keys up to i + offset.")
+    length = Numbers(0, N, whole=True, help="How many keys are real; the others are padding.")
 
     def __init__(self) -> None:
         plain = {"length": N, "n_q": N, "offset": 0, "causal": True}
@@ -75,20 +74,14 @@ class MaskView(View):
         """The weights in the picture, (n_q, 5)."""
         return self.steps.weights
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return the controls in two rows."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (80, 230)
         n_q, offset = (Slider(self, name, name, 1, wide=wide).widget for name in ("n_q", "offset"))
         length = Slider(self, "length", "real keys", 1, wide=wide).widget
         return [HBox([n_q, tick(self, "causal", "causal")]), HBox([offset, length]), picture]
 
-    def draw(self) -> Picture:
-        """Draw the masked scores beside the weights."""
+    def _draw(self) -> Picture:
         return scores_and_weights(self.steps.masked_scores, self.weights, TOKENS[-self.n_q :], TOKENS)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the mask."""
-        return figures.mask_map, self.mask, TOKENS[-self.n_q :], TOKENS
 
 
 def scores_and_weights(scores: Array, weights: Array, queries: Labels, keys: Labels) -> Picture:

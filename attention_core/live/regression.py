@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import Attention, weigh
 from attention_core.figures import OUTPUT, WEIGHTS, Q, V
-from attention_core.live._controls import Slider, sliders
-from attention_core.live._inputs import Array, Number, Numbers
-from attention_core.live._svg import (
+from attention_core.figures.svg import (
     SMALL,
     Picture,
     arrow,
@@ -24,6 +21,8 @@ from attention_core.live._svg import (
     rect,
     text,
 )
+from attention_core.live._controls import Slider, sliders
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.scoring import gaussian_scores
 
@@ -36,9 +35,9 @@ NAMES = [f"y{j}" for j in range(len(KEYS))]
 class RegressionView(View):
     """Six points; the output for every query is their average, the near ones counting most."""
 
-    query = Number(LOW, HIGH, help="Where the curve is read.")
-    width = Number(0.125, 8.0, help="How far a key counts as near.")
-    y = Numbers((len(KEYS),), LOW, HIGH, help="The values, (6,).")
+    query = Numbers(LOW, HIGH, help="Where the curve is read.")
+    width = Numbers(0.125, 8.0, help="How far a key counts as near.")
+    y = Numbers(LOW, HIGH, (len(KEYS),), help="The values, (6,).")
 
     def __init__(self) -> None:
         hill, step = np.array([1.0, 2, 4, 5, 3, 1]), np.array([0.0, 0, 0, 4, 4, 4])
@@ -68,26 +67,17 @@ class RegressionView(View):
     def _attend(self, places: Array) -> Attention:
         return weigh(gaussian_scores(places[:, None], KEYS, width=self.width), self.y[:, None])
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return all sliders beside the picture."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (60, 230)
         query = Slider(self, "query", "query", STEP, wide=wide)
         width = Slider(self, "width", "width", 0.25, log=True, wide=wide)
         rows = [query.widget, width.widget, *sliders(self, "y", NAMES, 0.1, wide=wide)]
         return [HBox([VBox(rows, layout=SIDE), picture])]
 
-    def draw(self) -> Picture:
-        """Draw the points, the curve, and the query's weights on it."""
+    def _draw(self) -> Picture:
         places = np.linspace(LOW, HIGH, 141)
         curve = np.column_stack([places, self._attend(places).output[:, 0]])
         return curve_through_points(self.y, curve, np.array([self.query, self.output]), self.weights)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the curve with the query's weights; the query is one of its places."""
-        before, after = (int(abs(end - self.query) / STEP) for end in (LOW, HIGH))
-        places = self.query + STEP * np.arange(-before, after + 1)
-        _, _, weights, output = self._attend(places)
-        return figures.kernel_regression, KEYS[:, 0], self.y, places, weights, output[:, 0], before
 
 
 def curve_through_points(y: Array, curve: Array, here: Array, weights: Array) -> Picture:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox
 
-from attention_core import figures
 from attention_core._numbers import number, plain
 from attention_core.attention import attend, attention_scores
 from attention_core.figures import NEUTRAL, WEIGHTS, K
+from attention_core.figures.svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
 from attention_core.live._controls import Slider, tick
-from attention_core.live._inputs import Array, Number, Truth
-from attention_core.live._svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
+from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._view import View
 
 PAIRS, KEYS, WIDEST = 400, 8, 1024
@@ -23,8 +22,8 @@ EDGE, BINS = 100, 50  # of the histogram
 class ScalingView(View):
     """400 random pairs of a query and a key, and the first query's weights of 8 keys."""
 
-    d_k = Number(1, WIDEST, whole=True, help="The width of queries and keys.")
-    scaled = Truth(help="Are the scores divided by √d_k?")
+    d_k = Numbers(1, WIDEST, whole=True, help="The width of queries and keys.")
+    scaled = Truths(help="Are the scores divided by √d_k?")
 
     def __init__(self) -> None:
         self.presets = {
@@ -56,19 +55,13 @@ class ScalingView(View):
         q, k = _random()[..., : self.d_k]
         return q, k, None if self.scaled else 1.0
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return the slider and the tick in one row."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         width = Slider(self, "d_k", "d_k", 0.5, log=True, wide=(30, 360))
         return [HBox([width.widget, tick(self, "scaled", "divide by √d_k")]), picture]
 
-    def draw(self) -> Picture:
-        """Draw the spread of the scores, the weights and their slopes."""
+    def _draw(self) -> Picture:
         expected = 1.0 if self.scaled else math.sqrt(self.d_k)
         return spread_and_slopes(self.scores, expected, self.weights[0], self.jacobian)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the weights as bars."""
-        return figures.weight_bars, self.weights[0], [f"k{j}" for j in range(KEYS)], "q"
 
 
 @cache

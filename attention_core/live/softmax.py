@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number
 from attention_core.attention import attention_scores, softmax
 from attention_core.figures import WEIGHTS
+from attention_core.figures.svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
 from attention_core.live._controls import Slider, sliders, tick
-from attention_core.live._inputs import Array, Number, Numbers, Truth
-from attention_core.live._svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
+from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 
@@ -20,10 +19,10 @@ from attention_core.worked import load
 class SoftmaxView(View):
     """What goes into the softmax, the weights that come out, and what can be said of them."""
 
-    logits = Numbers((7,), -5.0, 5.0, help="The logits, (7,).")
-    temperature = Number(0.1, 10.0, help="What the logits are divided by.")
-    constant = Number(-2000.0, 2000.0, help="What is added to every logit.")
-    float16 = Truth(help="Is the softmax computed in float16?")
+    logits = Numbers(-5.0, 5.0, (7,), help="The logits, (7,).")
+    temperature = Numbers(0.1, 10.0, help="What the logits are divided by.")
+    constant = Numbers(-2000.0, 2000.0, help="What is added to every logit.")
+    float16 = Truths(help="Is the softmax computed in float16?")
 
     def __init__(self) -> None:
         s1 = load("it-animal")
@@ -58,16 +57,14 @@ class SoftmaxView(View):
         w = self.weights.astype(float)
         return float(-(w[w > 0] * np.log(w[w > 0])).sum())
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return all sliders beside the picture."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         wide = (80, 230)
         t = Slider(self, "temperature", "T", 0.1, wide=wide)
         c = Slider(self, "constant", "c", 10.0, wide=wide)
         rows = [*sliders(self, "logits", self.tokens, 0.1, wide=wide), t.widget, c.widget]
         return [HBox([VBox([*rows, tick(self, "float16", "compute in float16")], layout=SIDE), picture])]
 
-    def draw(self) -> Picture:
-        """Draw the weights, with what can be said of them."""
+    def _draw(self) -> Picture:
         w = self.weights.astype(float)
         without = softmax(self.logits.astype(self.dtype) / self.dtype(self.temperature))
         moved, power = float(abs(self.weights - without).max()), float(np.exp(self.scores.max()))
@@ -79,10 +76,6 @@ class SoftmaxView(View):
             f"{'∞, so it is subtracted first' if power == math.inf else number(power)}",
         ]
         return scores_and_weights(self.scores, w, self.tokens, said)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the weights as bars."""
-        return figures.weight_bars, self.weights.astype(float), self.tokens, "it"
 
 
 def scores_and_weights(scores: Array, weights: Array, tokens: Labels, said: Labels) -> Picture:

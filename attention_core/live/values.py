@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core import figures
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend, attention_scores
 from attention_core.figures import OUTPUT, WEIGHTS, V
+from attention_core.figures.svg import Picture, circle, label, lines, named, path, picture, plane, rect, text
 from attention_core.live._controls import Mover, Table, sliders, titled
 from attention_core.live._inputs import Array, Numbers
-from attention_core.live._svg import Picture, circle, label, lines, named, path, picture, plane, rect, text
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
 
@@ -22,8 +21,8 @@ NAMES = [f"v{j}" for j in range(3)]
 class ValuesView(View):
     """Three values and what their weights make of them."""
 
-    v = Numbers((3, 2), LOW, HIGH, help="The values, (3, 2).")
-    scores = Numbers((3,), -5.0, 5.0, help="The scores, (3,).")
+    v = Numbers(LOW, HIGH, (3, 2), help="The values, (3, 2).")
+    scores = Numbers(-5.0, 5.0, (3,), help="The scores, (3,).")
 
     def __init__(self) -> None:
         one, three = load("one-query"), load("three-tokens")
@@ -49,21 +48,15 @@ class ValuesView(View):
         """The output in the picture, (2,)."""
         return self.steps.output[0]
 
-    def arrange(self, picture: HTML) -> list[Any]:
-        """Return sliders and the table of values beside the picture."""
+    def _arrange(self, picture: HTML) -> list[Any]:
         names = [f"score {j}" for j in range(3)]
         scores = sliders(self, "scores", names, 0.05, wide=(60, 230))
         table = Table(self, "v", "v", NAMES, ["x", "y"], room=30, cell=60)
         mover = Mover([table], (LOW, HIGH, 0.05), upright=True)
         return [HBox([VBox([*scores, titled("V", V, table), mover.widget], layout=SIDE), picture])]
 
-    def draw(self) -> Picture:
-        """Draw the values, their region, and the output inside it."""
+    def _draw(self) -> Picture:
         return mixture(self.v, self.weights, self.output)
-
-    def still(self) -> tuple[Any, ...]:
-        """Return the values' region with the output in it."""
-        return figures.hull, self.v, self.output[None], NAMES, ["output"]
 
 
 def mixture(v: Array, weights: Array, output: Array) -> Picture:

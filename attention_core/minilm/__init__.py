@@ -81,7 +81,7 @@ class MiniLM:
 
         Raises ModuleNotFoundError, with the commands that help, where a package is missing.
         """
-        folder = _model_folder()
+        folder = model_folder()
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
@@ -157,7 +157,7 @@ def gelu(x: Array) -> Array:
 _erf = np.vectorize(math.erf, otypes=[np.float64])  # numpy has no erf of its own
 
 
-def _model_folder() -> Path:
+def model_folder() -> Path:
     """Return the folder of the model's files, once all that is needed to read them is there."""
     _place("safetensors")
     _place("tokenizers")

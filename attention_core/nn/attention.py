@@ -23,7 +23,7 @@ class MultiHeadAttention(nn.Module):
     keys are the values. `mask` is boolean, True = may attend: (n_q, n_k) for all, or one that has
     every axis of the scores, the axis of the heads too: (batch..., n_heads or 1, n_q, n_k). A mask
     (batch, n_q, n_k) is refused, because its batch would be taken for the heads; write mask[:, None].
-    A NaN in a blocked row of key or value changes no output, but it reaches the parameters' gradients.
+    A NaN in a blocked row of key or value changes no output, but it reaches the gradients of w_k and w_v.
     `dropout` is the share of weights set to 0 in training, before they meet the values; the weights
     returned are those before it. `w_q`, `w_k`, `w_v` and `w_o` are `nn.Linear`, which holds the
     transpose: the formula's w_q is `w_q.weight.T`, its b_q is `w_q.bias` (none with bias=False).

@@ -36,7 +36,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return relu(x w_1 + b_1) w_2 + b_2, (..., d_model)."""
-        _checks.inputs(f"x ... n d_model={self.w_1.in_features}", x=x, parameters=self.w_1.weight)
+        _checks.inputs(f"x ... d_model={self.w_1.in_features}", x=x, parameters=self.w_1.weight)
         hidden: Tensor = torch.relu(self.w_1(x))  # (..., d_ff)
         output: Tensor = self.w_2(hidden)  # (..., d_model)
         return output
@@ -125,7 +125,7 @@ class DecoderBlock(nn.Module):
         self, x: Tensor, memory: Tensor, *, mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> Tensor:
         """Return the rows of x after the three sub-layers, (batch..., n, d_model)."""
-        shapes = f"x ... n_q d_model={self.self_attention.d_model} | memory ... n_k d_model"
+        shapes = f"x ... n d_model={self.self_attention.d_model} | memory ... n_memory d_model"
         _checks.inputs(shapes, x=x, memory=memory, parameters=self.norm_1.weight)
         x = x + self.dropout(self.self_attention(self.norm_1(x), mask=mask).output)
         x = x + self.dropout(self.cross_attention(self.norm_2(x), memory, mask=memory_mask).output)

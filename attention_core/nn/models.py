@@ -140,11 +140,10 @@ class EncoderDecoder(nn.Module):
         Shapes: source (batch, n_s), lengths (batch,), target (batch, 1 + n_t) with the start token
         first -> logits (batch, n_t, n_tokens_out) for target[:, 1:], weights (batch, n_t, n_s).
         """
-        _checks.equal("target must have one row for each source", source=len(source), target=len(target))
-        if target.shape[1] < 2:
-            came = tuple(target.shape)
-            raise ValueError(f"target must have the start token and one more at least, got shape {came}")
         h, s, mask = self.encode(source, lengths)
+        if target.ndim != 2 or len(target) != len(source) or target.shape[1] < 2:
+            wanted = f"(batch, 1 + n_t) with batch = {len(source)} and n_t of at least 1"
+            raise ValueError(f"target must have shape {wanted}, got {tuple(target.shape)}")
         logits, weights = [], []
         for y in target[:, :-1].unbind(dim=1):  # (batch,)
             s, logits_t, weights_t = self.step(y, s, h, mask)
@@ -173,16 +172,17 @@ class EncoderDecoder(nn.Module):
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the states h (batch, n_s, d_hidden), s_0 (batch, d_hidden), and the mask of padding."""
-        _check_lengths(lengths, source)
-        n_s = source.shape[1]
         x = self.embed_source(source)  # (batch, n_s, d_hidden)
+        _check_lengths(lengths, source)
         packed = pack_padded_sequence(
             x, lengths.to("cpu", torch.int64), batch_first=True, enforce_sorted=False
         )
         states, last = self.encoder(packed)  # last (1 or 2 directions, batch, d_each): f_n and b_1
-        h, _ = pad_packed_sequence(states, batch_first=True, total_length=n_s)  # (batch, n_s, d_hidden)
+        h, _ = pad_packed_sequence(
+            states, batch_first=True, total_length=x.shape[1]
+        )  # (batch, n_s, d_hidden)
         s = torch.tanh(self.w_s(last.transpose(0, 1).flatten(1)))  # (batch, d_hidden)
-        return h, s, padding_mask(lengths, n_s)  # the mask (batch, 1, n_s)
+        return h, s, padding_mask(lengths, x.shape[1])  # the mask (batch, 1, n_s)
 
     def step(self, y: Tensor, s: Tensor, h: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Go from y_{t-1} (batch,) and s_{t-1} to s_t (batch, d_hidden); return logits and weights too."""
@@ -195,9 +195,9 @@ class EncoderDecoder(nn.Module):
 
 def _check_lengths(lengths: Tensor, source: Tensor) -> None:
     """Raise unless `lengths` has one length for each row of `source`, from 1 to the row's end."""
-    _checks.inputs("", lengths=lengths)
-    if lengths.shape != source.shape[:1]:
-        raise ValueError(f"lengths must have shape {tuple(source.shape[:1])}, got {tuple(lengths.shape)}")
-    n = source.shape[1]
-    if int(lengths.min()) < 1 or int(lengths.max()) > n:
-        raise ValueError(f"lengths must be from 1 to {n}, got {lengths}")
+    _checks.inputs("lengths batch", lengths=lengths)
+    if source.ndim != 2 or len(source) != len(lengths):
+        wanted = f"(batch, n_s) with one row for each of the {len(lengths)} lengths"
+        raise ValueError(f"source must have shape {wanted}, got {tuple(source.shape)}")
+    if int(lengths.min()) < 1 or int(lengths.max()) > source.shape[1]:
+        raise ValueError(f"lengths must be from 1 to n_s = {source.shape[1]}, got {lengths.tolist()}")

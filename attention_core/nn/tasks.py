@@ -79,16 +79,15 @@ def repeated_tokens(n: int, length: int, n_tokens: int, rng: np.random.Generator
     change from batch to batch: at a fixed one, "look back length - 1 places" would do, without a look
     at the tokens.
 
-    Raises TypeError for sizes that are not integers; ValueError when one is below 1, or length below 2
-    or above n_tokens.
+    Raises TypeError for sizes that are not integers; ValueError when n is below 1, or length not from 2
+    to n_tokens.
 
     >>> repeated_tokens(1, 3, 9, np.random.default_rng(0))
     tensor([[4, 5, 2, 4, 5, 2]])
     """
-    for name, size in {"n": n, "length": length, "n_tokens": n_tokens}.items():
-        _checks.integer(name, size, 1)
-    if not 2 <= length <= n_tokens:
-        raise ValueError(f"length must be from 2 to n_tokens = {n_tokens}, got {length}")
+    _checks.integer("n", n, 1)
+    _checks.integer("n_tokens", n_tokens, 2)
+    _checks.integer("length", length, 2, n_tokens)
     shuffled = rng.permuted(np.tile(np.arange(n_tokens), (n, 1)), axis=1)  # (n, n_tokens)
     block = torch.from_numpy(shuffled[:, :length])  # (n, length)
     return torch.cat([block, block], dim=1)  # (n, 2·length)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.lab import MISSING, Lab, chromium, find_chromium, jupyterlab
+from tests.browser.lab import MISSING, Lab, chromium, find_chromium, jupyterlab, needed_chromium
 
 SETUP = """
 import warnings
@@ -24,12 +24,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = find_chromium()
-    if path is None and os.environ.get("CI"):
-        pytest.fail(f"under CI a browser must be there: {MISSING}")
-    if path is None:
-        pytest.skip(MISSING)
-    with chromium(path) as started:
+    with chromium(needed_chromium()) as started:
         yield started
 
 

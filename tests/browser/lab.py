@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +51,16 @@ def find_chromium() -> str | None:
     if "CHROMIUM" in os.environ:
         return shutil.which(os.environ["CHROMIUM"])
     return next(filter(None, map(shutil.which, (*NAMES, *PLACES))), None)
+
+
+def needed_chromium() -> str:
+    """Return the path of a browser; without one skip the test, or under CI fail it."""
+    path = find_chromium()
+    if path is None and os.environ.get("CI"):
+        pytest.fail(f"under CI a browser must be there: {MISSING}")
+    if path is None:
+        pytest.skip(MISSING)
+    return path
 
 
 @contextlib.contextmanager

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from attention_core.live._svg import STRONGEST
-from tests.browser.lab import python
+from attention_core.figures.svg import STRONGEST
+from tests.benchmarks.bench_live import VIEWS, measure_all, report
+from tests.browser.lab import Lab, python
 from tests.live.oracles import ATTACK, contrast
 
 NAMES = [
@@ -19,6 +21,7 @@ NAMES = [
 COPY = len(NAMES)  # the second view of the first kind
 FOCUSABLE = "input:visible, select:visible, button:visible, .noUi-handle:visible"
 
+pytestmark = pytest.mark.xdist_group("browser")  # one worker, with one JupyterLab, for all of them
 each_view = pytest.mark.parametrize("at", range(len(NAMES)), ids=NAMES)
 
 
@@ -30,10 +33,11 @@ def as_new(page: Page) -> Iterator[None]:
         page, "for view in views: view.preset = list(view.presets)[1]; view.preset = next(iter(view.presets))"
     )
     said = python(page, "print(*[view.words for view in views], sep='|')").split("|")
-    for at, expected in enumerate(said):
-        expect(page.locator(".attention-view").nth(at).locator("svg")).to_have_attribute(
-            "aria-label", expected
-        )
+    page.wait_for_function(SHOWN, arg=said)
+
+
+SHOWN = """said => [...document.querySelectorAll('.attention-view svg')]
+    .every((svg, at) => svg.getAttribute('aria-label') === said[at])"""
 
 
 def view(page: Page, at: int) -> Locator:
@@ -101,9 +105,9 @@ def test_typing_choosing_and_ticking_move_the_picture(page: Page) -> None:
     for act in (
         lambda: one.get_by_label("q[0, 1]", exact=True).fill("1.5"),
         lambda: one.get_by_label("divide by √d_k").click(),
-        lambda: one.get_by_label("block key 1").click(),
+        lambda: one.get_by_label("block k1").click(),
         lambda: one.get_by_label("Preset").select_option("Three tokens (S3), query 2"),
-        lambda: one.get_by_label("block key 0").click(),
+        lambda: one.get_by_label("block k0").click(),
     ):
         before = words(page, 0)
         act()
@@ -163,6 +167,28 @@ def test_bad_input_gives_a_message_and_the_picture_stays(page: Page, typed: str)
     one.get_by_label("q[0, 0]", exact=True).fill("1")
     expect(one.get_by_role("alert")).to_have_count(0)
     assert_nothing_ran(page)
+
+
+def test_labels_in_any_language_do_not_overlap(page: Page) -> None:
+    it = view(page, 5)
+    for token in [
+        "注意力机制很好",
+        "アテンション機",
+        "주의집중하기",
+        "🐶🐱🐭🐹🐰🦊",
+        "שלוםשלום",
+        "Zwölftonmusik",
+    ]:
+        before = words(page, 5)
+        it.get_by_label("Tokens").fill(" ".join([token] * 7))
+        wait_for_other(page, 5, before)
+        columns = it.locator("svg > text").filter(has_text=token[0]).evaluate_all(PLACES)[1:15:2]
+        assert len(columns) == 7
+        assert all(left[1] <= right[0] + 1 for left, right in pairwise(columns)), token
+
+
+# Where each text begins and ends, from left to right.
+PLACES = "texts => texts.map(text => text.getBoundingClientRect()).map(box => [box.left, box.right])"
 
 
 def test_a_typed_tag_is_shown_as_text(page: Page) -> None:
@@ -346,3 +372,12 @@ def test_a_jump_and_a_gap_would_be_seen(page: Page) -> None:
 def test_the_arithmetic_of_a_number_is_shown_on_hover(page: Page) -> None:
     title = view(page, 0).locator("svg g title").first.text_content() or ""
     assert re.match(r"q·k of key 0: 1\.0·0\.8 \+ 0\.0·0\.1", title)
+
+
+def test_the_benchmark_measures_every_view(
+    browser: Browser, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(*measure_all(lab, browser, moves=2))
+    table = capsys.readouterr().out
+    assert [line.split()[0] for line in table.splitlines()[2:12]] == [f"{name}View" for name in VIEWS]
+    assert "interact + matplotlib" in table and "times faster" in table

@@ -1,4 +1,3 @@
-import platform
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from matplotlib.transforms import Bbox
 from attention_core import attend, figures, softmax
 from attention_core.figures import _style, gallery
 from attention_core.figures._marks import ink, tint, weight_shade
+from tests.pins import why_pictures_may_differ
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALLEST = 9.0  # points
@@ -265,20 +265,8 @@ def fresh(tmp_path_factory):
     return folder
 
 
-def other_environment() -> str | None:
-    """Return why the bytes of figures may differ here, or None."""
-    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    pinned = re.findall(r"^matplotlib==(\S+)$", pins, re.MULTILINE)
-    if [matplotlib.__version__] != pinned:
-        return f"figures are stored by matplotlib {pinned[0]}, this is {matplotlib.__version__}"
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        return f"figures are stored on Linux x86_64, this is {sys.platform} {platform.machine()}"
-    return None
-
-
 def test_committed_figures_are_what_the_code_draws(fresh):
-    reason = other_environment()
-    if reason:
+    if reason := why_pictures_may_differ():
         pytest.skip(reason)
     assert digests(ROOT / "figures") == digests(fresh)
 

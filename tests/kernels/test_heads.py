@@ -2,9 +2,11 @@
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
+import jax
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,9 @@ from array_api_compat import device
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.functional import scaled_dot_product_attention
+from torch.testing import assert_close
 
 from attention_core import (
     Attention,
@@ -203,6 +207,88 @@ def test_gradients_are_the_slopes() -> None:
     )
 
 
+def test_a_blocked_row_that_is_not_a_number_reaches_two_gradients_alone() -> None:
+    arrays, mask = random((3, 4), (4, 4), *[(4, 4)] * 4), torch.tensor([True, True, True, False])
+    results = []
+    for last in (arrays[1][3], np.nan):
+        arrays[1][3] = last
+        inputs = [torch.tensor(x, requires_grad=True) for x in arrays]
+        output = multi_head(*inputs, n_heads=2, mask=mask).output
+        results.append([output, *torch.autograd.grad(output.pow(3).sum(), inputs)])
+    for i, (clean, bad) in enumerate(zip(*results, strict=True)):
+        if i in (4, 5):  # the gradients of w_k and w_v
+            assert bad.isnan().any()
+        else:
+            assert_close(bad, clean)
+
+
+# -- transforms: no branch looks at the numbers ----------------------------------------------------
+
+Call = Callable[..., Attention]
+CALLS: dict[str, Call] = {
+    "multi_head": partial(multi_head, n_heads=4),
+    "grouped_query": partial(grouped_query, n_heads=4, n_kv_heads=2),
+}
+each_call = pytest.mark.parametrize("name", CALLS)
+
+
+def transformable(name: str) -> tuple[Call, list[np.ndarray], np.ndarray]:
+    """Return a function of heads, its arrays with 3 samples, and a mask for each sample."""
+    d_kv = 8 if name == "multi_head" else 4
+    arrays = random((3, 4, 8), (3, 5, 8), (8, 8), (8, d_kv), (8, d_kv), (8, 8))
+    return CALLS[name], arrays, random_mask((3, 4, 5))
+
+
+@each_call
+def test_torch_transforms(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    inputs, mask = [torch.tensor(x) for x in arrays], torch.tensor(masks)
+    expected = call(*inputs, mask=mask[:, None])
+    axes = (0, 0, None, None, None, None, 0)
+    of_one = lambda *x: call(*x[:-1], mask=x[-1])  # noqa: E731
+    assert_close(torch.vmap(of_one, in_dims=axes)(*inputs, mask), expected)
+
+    loss = lambda *x: of_one(*x).output.pow(3).sum()  # noqa: E731
+    of_each = torch.vmap(torch.func.grad(loss, argnums=(2, 3)), in_dims=axes)(*inputs, mask)
+    for i in range(3):
+        one = (*(x[i] for x in inputs[:2]), *inputs[2:], mask[i])
+        assert_close(tuple(g[i] for g in of_each), torch.func.grad(loss, argnums=(2, 3))(*one))
+
+    meta = call(*(x.to("meta") for x in inputs), mask=mask[:, None].to("meta"))
+    assert [x.shape for x in meta] == [x.shape for x in expected]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert [x.shape for x in call(*inputs, mask=mask[:, None])] == [x.shape for x in expected]
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
+@each_call
+def test_torch_graphs(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    inputs = (*(torch.tensor(x) for x in arrays), torch.tensor(masks[:, None]))
+
+    class Module(torch.nn.Module):
+        def forward(self, *x: torch.Tensor) -> Attention:
+            return call(*x[:-1], mask=x[-1])
+
+    expected = Module()(*inputs)
+    assert_close(torch.compile(Module(), fullgraph=True, backend="eager")(*inputs), expected)
+    assert_close(torch.export.export(Module(), inputs).module()(*inputs), expected)
+
+
+@each_call
+def test_jax_transforms(name: str) -> None:
+    call, arrays, masks = transformable(name)
+    with jax.enable_x64(True):
+        inputs, mask = [jax.numpy.asarray(x) for x in arrays], jax.numpy.asarray(masks)
+        expected = call(*arrays, mask=masks[:, None])
+        together = jax.jit(lambda *x: call(*x[:-1], mask=x[-1][:, None]))(*inputs, mask)
+        axes = (0, 0, None, None, None, None, 0)
+        of_each = jax.vmap(lambda *x: call(*x[:-1], mask=x[-1]), in_axes=axes)(*inputs, mask)
+        for ours in (together, of_each):
+            for x, y in zip(ours, expected, strict=True):
+                assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
 # -- errors --------------------------------------------------------------------------------------
 
 HALF: Any = 0.5  # Any: wrong on purpose
@@ -226,7 +312,6 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "list": (TypeError, lambda: split_heads([[1.0]], 1), r"x must be an array .*got list"),
     "integers": (TypeError, lambda: merge_heads(B.astype(int)), r"x must be floating .*got int64"),
     "n_heads float": (TypeError, lambda: split_heads(X, HALF), r"n_heads must be an integer, got float"),
-    "n_heads bool": (TypeError, lambda: split_heads(X, True), r"n_heads must be an integer, got bool"),
     "n_heads 0": (ValueError, lambda: split_heads(X, 0), r"n_heads must be at least 1, got 0"),
     "n_heads 3": (ValueError, lambda: split_heads(X, 3), r"divide d_model = 4 \(one of \[1, 2, 4\]\), got 3"),
     "split 1 axis": (ValueError, lambda: split_heads(X[0], 2), r"\(\.\.\., n, d_model\), got shape \(4,\)"),
@@ -235,64 +320,25 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         lambda: merge_heads(X),
         r"\(\.\.\., n_heads, n, d_head\), got shape \(3, 4\)",
     ),
-    "empty": (ValueError, lambda: merge_heads(B[:0]), r"no empty axis, got shape \(0, 3, 4\)"),
-    "q and k": (
-        ValueError,
-        lambda: attend_in_heads(X, X[:, :2], X, n_heads=2),
-        r"d_model must be the same in q .* and k .*, got q \(3, 4\), k \(3, 2\)",
-    ),
+    "q and k": (ValueError, lambda: attend_in_heads(X, X[:, :2], X, n_heads=2), r"q \(3, 4\), k \(3, 2\)"),
     "libraries": (TypeError, lambda: heads(X, X, W, W, torch.ones(4, 4)), r"x_q numpy, .*w_v torch"),
-    "dtypes": (TypeError, lambda: heads(X, X, W, W, W, W.astype("f4")), r".*w_v float64, w_o float32"),
-    "x_q axes": (
-        ValueError,
-        lambda: heads(X[0]),
-        r"x_q must have shape \(\.\.\., n_q, d_in\), got shape \(4,\)",
-    ),
-    "x_kv empty": (ValueError, lambda: heads(X, X[:0]), r"x_kv must have no empty axis, got shape \(0, 4\)"),
+    "batches": (ValueError, lambda: heads(B, np.ones((3, 3, 4))), r"x_q \(2, 3, 4\), x_kv \(3, 3, 4\)"),
     "w_q axes": (
         ValueError,
         lambda: heads(X, X, B),
-        r"w_q must have shape \(d_in, d_model\), got shape \(2, 3, 4\)",
+        r"w_q must have shape \(d_in, d_model\), got .*\(2, 3, 4\)",
     ),
-    "w_q": (
-        ValueError,
-        lambda: heads(X, X, W[:3]),
-        r"d_in must be the same .*got x_q \(3, 4\), w_q \(3, 4\)",
-    ),
-    "w_k": (
-        ValueError,
-        lambda: heads(X, X, W, W[:3]),
-        r"d_kv must be the same .*got x_kv \(3, 4\), w_k \(3, 4\)",
-    ),
-    "w_v": (
-        ValueError,
-        lambda: heads(X, X, W, W, W[:3]),
-        r"d_kv must be the same .*got x_kv \(3, 4\), .*w_v \(3, 4\)",
-    ),
-    "w_o": (ValueError, lambda: heads(X, X, W, W, W, W[:3]), r"w_o needs .*got columns 4, w_o 3"),
-    "batches": (
-        ValueError,
-        lambda: heads(B, np.ones((3, 3, 4))),
-        r"leading axes of x_q and x_kv must broadcast, got x_q \(2, 3, 4\), x_kv \(3, 3, 4\)",
-    ),
-    "mask list": (TypeError, lambda: heads(mask=[[True]]), r"mask must be an array .*got list"),
+    "w_q": (ValueError, lambda: heads(X, X, W[:3]), r"d_in must be .*got x_q \(3, 4\), w_q \(3, 4\)"),
+    "w_k": (ValueError, lambda: heads(X, X, W, W[:, :2]), r"d_model .*got w_q \(4, 4\), w_k \(4, 2\)"),
+    "w_o": (ValueError, lambda: heads(X, X, W, W, W, W[:3]), r"d_values .*w_v \(4, 4\), w_o \(3, 4\)"),
     "mask float": (TypeError, lambda: heads(mask=X), r"boolean.*got float64"),
-    "mask sizes": (
-        ValueError,
-        lambda: heads(mask=np.ones((5, 5), bool)),
-        r"mask must broadcast to the scores' shape \(2, 3, 3\), got \(5, 5\)",
-    ),
+    "mask sizes": (ValueError, lambda: heads(mask=np.ones((5, 5), bool)), r"shape \(2, 3, 3\), got \(5, 5\)"),
     "mask of batch": (
         ValueError,
         lambda: heads(B, B, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 2 third .*got \(2, 3, 3\); if it is .*, write mask\[:, None\]",
     ),
-    "padding of batch": (
-        ValueError,
-        lambda: heads(B, B, mask=np.ones((2, 1, 3), bool)),
-        r"got \(2, 1, 3\); if",
-    ),
-    "mask, one head": (
+    "mask of batch, one head": (
         ValueError,
         lambda: heads(B, B, n_heads=1, mask=np.ones((2, 3, 3), bool)),
         r"4 axes with 1 or n_heads = 1 third .*got \(2, 3, 3\)",
@@ -308,32 +354,24 @@ ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
         r"n_kv_heads must divide n_heads = 4 \(one of \[1, 2, 4\]\), got 3",
     ),
     "n_kv_heads float": (TypeError, lambda: shared(n_kv_heads=HALF), r"n_kv_heads must be an integer"),
-    "all keys kept": (
+    "all keys": (
         ValueError,
         lambda: shared(X, X, W, W),
-        r"w_k must have n_kv_heads · d_head = 2 · 1 columns, got 4",
+        r"\(d_kv, n_kv_heads·d_head=2\), got shape \(4, 4\)",
     ),
     "w_v columns": (
         ValueError,
         lambda: shared(X, X, W, W[:, :2], W[:, :3]),
-        r"n_kv_heads = 2 must divide the columns of w_v, got 3",
+        r"n_kv_heads must divide the columns of w_v = 3 \(one of \[1, 3\]\), got 2",
     ),
-    "w_o of shared values": (
+    "w_o rows": (
         ValueError,
         lambda: shared(X, X, W, W[:, :2], W[:, :2], W[:2]),
-        r"w_o needs a row .*got columns 4, w_o 2",
+        r"w_o must have shape \(n_heads·d_v=4, d_out\), got shape \(2, 4\)",
     ),
-    "shared, mask of batch": (
-        ValueError,
-        lambda: shared(B, B, mask=np.ones((2, 3, 3), bool)),
-        r"4 axes with 1 or n_heads = 4 third .*got \(2, 3, 3\)",
-    ),
-    "shared, mask list": (TypeError, lambda: shared(mask=[[True]]), r"mask must be an array .*got list"),
-    "shared, mask sizes": (
-        ValueError,
-        lambda: shared(mask=np.ones((5, 5), bool)),
-        r"mask must .*got \(5, 5\)",
-    ),
+    "shared mask of batch": (ValueError, lambda: shared(B, B, mask=B == 1), r"4 axes with 1 or n_heads = 4"),
+    "shared mask list": (TypeError, lambda: shared(mask=[[True]]), r"mask must be an array .*got list"),
+    "shared mask sizes": (ValueError, lambda: shared(mask=W == 1), r"shape \(4, 3, 3\), got \(4, 4\)"),
 }
 
 

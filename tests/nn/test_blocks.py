@@ -189,50 +189,31 @@ NUMPY: Any = torch.ones(3, 4).numpy()
 BLOCK, DECODING = EncoderBlock(4, 2, 8), DecoderBlock(4, 2, 8)
 X = torch.ones(3, 4)
 
+
+def of_encoder(**options: Any) -> EncoderBlock:
+    return EncoderBlock.from_torch(encoder_layer(**options))
+
+
+def of_decoder(**options: Any) -> DecoderBlock:
+    return DecoderBlock.from_torch(decoder_layer(**options))
+
+
 ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
     "d_ff": (ValueError, lambda: EncoderBlock(4, 2, 0), r"d_ff must be at least 1, got 0"),
     "d_model str": (TypeError, lambda: FeedForward(TEXT, 2), r"d_model must be an integer, got str"),
     "n_heads": (ValueError, lambda: DecoderBlock(4, 3, 8), r"n_heads must divide d_model = 4 .*got 3"),
     "dropout": (ValueError, lambda: EncoderBlock(4, 2, 8, dropout=2.0), r"from 0 to 1, got 2\.0"),
-    "x width": (
-        ValueError,
-        lambda: BLOCK(torch.ones(3, 5)),
-        r"x must have shape \(\.\.\., n, d_model=4\), got shape \(3, 5\)",
-    ),
-    "x numpy": (TypeError, lambda: BLOCK(NUMPY), r"one library, got x numpy, parameters torch"),
-    "x double": (TypeError, lambda: BLOCK(X.double()), r"one dtype, got x torch\.float64"),
-    "feed forward width": (ValueError, lambda: FeedForward(4, 8)(torch.ones(3, 5)), r"d_model=4\), got"),
-    "memory width": (
-        ValueError,
-        lambda: DECODING(X, torch.ones(3, 2)),
-        r"d_model must be the same .*memory \(3, 2\)",
-    ),
+    "width": (ValueError, lambda: BLOCK(X[:, :3]), r"x must .* d_model=4\), got shape \(3, 3\)"),
+    "numpy": (TypeError, lambda: BLOCK(NUMPY), r"one library, got x numpy, parameters torch"),
+    "double": (TypeError, lambda: BLOCK(X.double()), r"one dtype, got x torch\.float64"),
+    "feed forward": (ValueError, lambda: FeedForward(3, 8)(X), r"x must .* d_model=3\), got shape \(3, 4\)"),
+    "memory": (ValueError, lambda: DECODING(X, X[:, :2]), r"d_model must .* got x \(3, 4\), memory \(3, 2\)"),
     "mask": (TypeError, lambda: BLOCK(X, mask=torch.ones(3, 3)), r"True = may attend, got torch\.float32"),
-    "memory mask": (
-        ValueError,
-        lambda: DECODING(X, X, memory_mask=torch.ones(2, 3).bool()),
-        r"mask must broadcast to the scores' shape \(2, 3, 3\), got \(2, 3\)",
-    ),
-    "norm last": (
-        ValueError,
-        lambda: EncoderBlock.from_torch(encoder_layer(norm_first=False)),
-        r"norm before each sub-layer, got a layer with norm_first=False",
-    ),
-    "norm last in the decoder": (
-        ValueError,
-        lambda: DecoderBlock.from_torch(decoder_layer(norm_first=False)),
-        r"got a layer with norm_first=False",
-    ),
-    "gelu": (
-        ValueError,
-        lambda: EncoderBlock.from_torch(encoder_layer(activation="gelu")),
-        r"have the activation relu, got a layer with gelu",
-    ),
-    "gelu as a module": (
-        ValueError,
-        lambda: DecoderBlock.from_torch(decoder_layer(activation=nn.GELU())),
-        r"got a layer with GELU",
-    ),
+    "memory mask": (ValueError, lambda: DECODING(X, X, memory_mask=X[:2] == 1), r"\(2, 3, 3\), got \(2, 4\)"),
+    "norm last": (ValueError, lambda: of_encoder(norm_first=False), r"before each .* norm_first=False"),
+    "decoder's norm": (ValueError, lambda: of_decoder(norm_first=False), r"before each .* norm_first=False"),
+    "gelu": (ValueError, lambda: of_encoder(activation="gelu"), r"activation relu, got a layer with gelu"),
+    "GELU": (ValueError, lambda: of_decoder(activation=nn.GELU()), r"activation relu, got a layer with GELU"),
     "no layer": (TypeError, lambda: EncoderBlock.from_torch(TEXT), r"nn\.TransformerEncoderLayer, got str"),
     "decoder's layer": (
         TypeError,

@@ -157,72 +157,31 @@ TOKENS, ONLY = torch.tensor([[0, 1]]), AttentionOnly(3, 4, 2, 1, 2)
 MODEL = EncoderDecoder(N_IN, N_OUT, D, attend)
 
 ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
+    "n_layers": (ValueError, lambda: AttentionOnly(3, 4, 2, 0, 2), r"n_layers must be at least 1, got 0"),
+    "n_positions": (ValueError, lambda: ONLY(TOKENS.repeat(1, 2)), r"1 to n_positions = 2 .*, got 4"),
+    "no tokens": (ValueError, lambda: ONLY(TOKENS[:, :0]), r"1 to n_positions = 2 .*, got 0"),
+    "token": (ValueError, lambda: ONLY(TOKENS + 2), r"tokens must be from 0 to 2, got 2 to 3"),
+    "token below": (ValueError, lambda: ONLY(TOKENS - 1), r"tokens must be from 0 to 2, got -1 to 0"),
+    "tokens float": (TypeError, lambda: ONLY(TOKENS.float()), r"int64 or int32, got torch\.float32"),
+    "tokens list": (TypeError, lambda: ONLY([[0]]), r"torch tensor of int64 or int32, got list"),
     "n_tokens_in": (ValueError, lambda: EncoderDecoder(0, 1, 1, attend), r"n_tokens_in must be at least 1"),
     "odd d_hidden": (ValueError, lambda: EncoderDecoder(1, 1, 3, attend), r"d_hidden must be even, .* got 3"),
     "attention": (TypeError, lambda: EncoderDecoder(1, 1, 2, TEXT), r"function or module, got str"),
-    "n_layers": (ValueError, lambda: AttentionOnly(3, 4, 2, 0, 2), r"n_layers must be at least 1, got 0"),
-    "n_positions": (ValueError, lambda: ONLY(TOKENS.repeat(1, 2)), r"n_positions = 2 tokens in a row, got 4"),
-    "token": (ValueError, lambda: ONLY(TOKENS + 2), r"tokens must be from 0 to 2, got 2 to 3"),
-    "token below": (ValueError, lambda: ONLY(TOKENS - 1), r"from 0 to 2, got -1 to 0"),
-    "tokens float": (TypeError, lambda: ONLY(TOKENS.float()), r"int64 or int32, got torch\.float32"),
-    "tokens list": (TypeError, lambda: ONLY([[0]]), r"torch tensor of int64 or int32, got list"),
-    "no tokens": (
-        ValueError,
-        lambda: ONLY(TOKENS[:, :0]),
-        r"from 1 to n_positions = 2 tokens in a row, got 0",
-    ),
-    "source float": (
-        TypeError,
-        lambda: MODEL(SOURCE.float(), LENGTHS, TARGET),
-        r"tokens must be a torch tensor of int64 or int32",
-    ),
-    "source out of range": (
-        ValueError,
-        lambda: MODEL(SOURCE + 1, LENGTHS, TARGET),
-        r"from 0 to 5, got 1 to 6",
-    ),
-    "target out of range": (
-        ValueError,
-        lambda: MODEL(SOURCE, LENGTHS, TARGET + 1),
-        r"tokens must be from 0 to 4",
-    ),
-    "target too short": (
-        ValueError,
-        lambda: MODEL(SOURCE, LENGTHS, TARGET[:, :1]),
-        r"target must have the start token and one more at least, got shape \(3, 1\)",
-    ),
-    "target batch": (
-        ValueError,
-        lambda: MODEL(SOURCE, LENGTHS, TARGET[:2]),
-        r"one row for each source, got source 3, target 2",
-    ),
-    "length 0": (ValueError, lambda: MODEL(SOURCE, LENGTHS - 1, TARGET), r"lengths must be from 1 to 5"),
-    "length above": (ValueError, lambda: MODEL(SOURCE, LENGTHS + 1, TARGET), r"from 1 to 5"),
-    "lengths float": (
-        TypeError,
-        lambda: MODEL(SOURCE, LENGTHS.float(), TARGET),
-        r"lengths must be an array of integers",
-    ),
-    "lengths shape": (
-        ValueError,
-        lambda: MODEL(SOURCE, LENGTHS[:2], TARGET),
-        r"lengths must have shape \(3,\), got \(2,\)",
-    ),
+    "source": (ValueError, lambda: MODEL(SOURCE + 1, LENGTHS, TARGET), r"from 0 to 5, got 1 to 6"),
+    "target": (ValueError, lambda: MODEL(SOURCE, LENGTHS, TARGET + 1), r"from 0 to 4, got 2 to 5"),
+    "short": (ValueError, lambda: MODEL(SOURCE, LENGTHS, TARGET[:, :1]), r"at least 1, got \(3, 1\)"),
+    "target rows": (ValueError, lambda: MODEL(SOURCE, LENGTHS, TARGET[:2]), r"batch = 3 .*, got \(2, 4\)"),
+    "lengths": (ValueError, lambda: MODEL(SOURCE, LENGTHS[:2], TARGET), r"the 2 lengths, got \(3, 5\)"),
+    "length 0": (ValueError, lambda: MODEL(SOURCE, LENGTHS - 1, TARGET), r"1 to n_s = 5, got \[4, 2, 0\]"),
+    "length 6": (ValueError, lambda: MODEL(SOURCE, LENGTHS + 1, TARGET), r"1 to n_s = 5, got \[6, 4, 2\]"),
+    "lengths float": (TypeError, lambda: MODEL(SOURCE, LENGTHS.float(), TARGET), r"lengths .* of integers"),
     "n_steps": (
         ValueError,
         lambda: MODEL.generate(SOURCE, LENGTHS, 0, start=0),
         r"n_steps must be at least 1",
     ),
-    "start": (
-        ValueError,
-        lambda: MODEL.generate(SOURCE, LENGTHS, 2, start=5),
-        r"tokens must be from 0 to 4, got 5 to 5",
-    ),
-    "start str": (
-        TypeError,
-        lambda: MODEL.generate(SOURCE, LENGTHS, 2, start=TEXT),
-        r"start must be an integer",
-    ),
+    "start": (ValueError, lambda: MODEL.generate(SOURCE, LENGTHS, 2, start=5), r"from 0 to 4, got 5 to 5"),
+    "start str": (TypeError, lambda: MODEL.generate(SOURCE, LENGTHS, 2, start=TEXT), r"start .* an integer"),
 }
 
 

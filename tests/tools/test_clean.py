@@ -1,6 +1,8 @@
 """`make clean` removes environments and caches, and nothing that a learner made."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,14 @@ def test_links_are_neither_followed_nor_removed(tmp_path: Path) -> None:
         link.symlink_to(target)
     clean.main(project)
     assert all(path.exists() for path in [*files, *links])
+
+
+def test_the_command_cleans_the_project_it_stands_in(tmp_path: Path) -> None:
+    command, source = tmp_path / "tools" / "clean.py", make(tmp_path / "notebooks" / "source" / "01.md")
+    make(command).write_bytes(Path(clean.__file__).read_bytes())
+    cache = make(tmp_path / "notebooks" / "source copy" / "__pycache__" / "x.pyc").parent
+    subprocess.run([sys.executable, "-m", "tools.clean"], cwd=tmp_path, check=True)
+    assert command.is_file() and source.is_file() and not cache.exists()
 
 
 def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

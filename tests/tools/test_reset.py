@@ -18,10 +18,10 @@ def git(folder: Path, *words: str) -> None:
 
 @pytest.fixture
 def notebooks(tmp_path: Path) -> Path:
-    """Return the folder of two notebooks in the last commit of a git repository."""
+    """Return the folder of three notebooks in the last commit of a git repository."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    for name in ("03_softmax.ipynb", "04_values.ipynb"):
+    for name in ("01_query.ipynb", "03_softmax.ipynb", "13_heads.ipynb"):
         (folder / name).write_bytes(f"original {name} é\n".encode())
     git(tmp_path, "init")
     git(tmp_path, "add", ".")
@@ -53,24 +53,27 @@ def test_a_notebook_that_was_never_changed_needs_no_copy(notebooks: Path, capsys
 
 
 def test_a_deleted_notebook_comes_back(notebooks: Path) -> None:
-    (notebooks / "04_values.ipynb").unlink()
-    reset.reset(notebooks, ["04"], TODAY)
-    assert (notebooks / "04_values.ipynb").is_file() and not (notebooks / "mine").exists()
+    (notebooks / "13_heads.ipynb").unlink()
+    reset.reset(notebooks, ["13"], TODAY)
+    assert (notebooks / "13_heads.ipynb").is_file() and not (notebooks / "mine").exists()
 
 
 def test_all_means_every_notebook_and_a_number_only_that_one(notebooks: Path) -> None:
     for path in notebooks.glob("*.ipynb"):
         path.write_text("answer", encoding="utf-8")
-    reset.reset(notebooks, ["03"], TODAY)
-    assert list(copies(notebooks)) == ["03_softmax_2026-11-30.ipynb"]
-    assert (notebooks / "04_values.ipynb").read_text(encoding="utf-8") == "answer"
+    reset.reset(notebooks, ["1", "03_softmax"], TODAY)
+    first = ["01_query_2026-11-30.ipynb", "03_softmax_2026-11-30.ipynb"]
+    assert sorted(copies(notebooks)) == first
+    assert (notebooks / "13_heads.ipynb").read_text(encoding="utf-8") == "answer"
     reset.reset(notebooks, ["all"], TODAY)
-    assert sorted(copies(notebooks)) == ["03_softmax_2026-11-30.ipynb", "04_values_2026-11-30.ipynb"]
+    assert sorted(copies(notebooks)) == [*first, "13_heads_2026-11-30.ipynb"]
 
 
 def test_an_unknown_number_is_refused(notebooks: Path) -> None:
-    with pytest.raises(SystemExit, match=r"No notebook starts with '99'; there are 03_softmax\.ipynb, 04"):
-        reset.reset(notebooks, ["03", "99"], TODAY)
+    with pytest.raises(
+        SystemExit, match="There is no notebook '4'; there are 01_query, 03_softmax, 13_heads"
+    ):
+        reset.reset(notebooks, ["03", "4"], TODAY)
 
 
 def test_without_git_nothing_is_changed(notebooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,23 @@
-"""What live pictures are made of, as SVG text.
+"""What the canvas and the live pictures are made of, as SVG text; and their PNG.
 
 Ink is `currentColor`, so that a picture follows a light or a dark page. Fills behind text stay pale
 enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb each other.
 """
 
 import math
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from html import escape
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import bidirectional
 
+import matplotlib
 import numpy as np
 
 from attention_core._numbers import dot_product, number, plain
-from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
+from attention_core.figures._style import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
@@ -21,6 +25,9 @@ SIZE = 13  # CSS pixels; nothing is smaller than SMALL
 SMALL = 12
 FULL = 804  # CSS pixels: the width of a picture below its controls
 FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
+# Colours of words: mixed with the page's ink, so that they are darker on white and lighter on black.
+ROLES = {"q": Q, "k": K, "v": V, "w": WEIGHTS, "o": OUTPUT}
+_ON_WHITE = {"q": "#004f7c", "k": "#8a3c00", "v": "#00573f", "w": "#7a3f63", "o": "#6f6500"}
 ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,20 +36,68 @@ Point = tuple[float, float]
 
 
 class Picture(NamedTuple):
-    """A picture, and the same facts in words."""
+    """A picture of so many CSS pixels, and the same facts in words."""
 
     svg: str
     words: str
+    width: int
+    height: int
 
 
-def picture(width: float, height: float, words: str, *parts: str) -> Picture:
-    """Put `parts` on a sheet of fixed size, whose accessible name is `words`."""
+class Piece(NamedTuple):
+    """Some letters of a line; `role` is one of ROLES, or "" for the colour of the page's text."""
+
+    text: str
+    role: str = ""
+
+
+def picture(width: float, height: float, words: str, *parts: str, css: str = "") -> Picture:
+    """Put `parts` on a sheet whose accessible name is `words`; it shrinks where the page is narrow.
+
+    With `css` the parts answer to the mouse and the keyboard, so that the sheet is a group, not an image.
+    """
+    wide, high = math.ceil(width), math.ceil(height)
+    kind = 'class="canvas" role="group"' if css else 'role="img"'
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
-        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" fill="currentColor" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" {kind} aria-label="{escape(words)}" width="{wide}" '
+        f'height="{high}" viewBox="0 0 {wide} {high}" style="max-width:100%;height:auto" fill="currentColor" '
         f'font-family="system-ui, sans-serif" font-size="{SIZE}" text-anchor="middle">'
     )
-    return Picture(f"{head}{''.join(parts)}</svg>", words)
+    style = f"<style>{css}</style>" if css else ""
+    return Picture(f"{head}{style}{''.join(parts)}</svg>", words, wide, high)
+
+
+def png(picture: Picture, scale: float = 2.0) -> bytes | None:
+    """Return the picture as PNG on white, `scale` image pixels for a CSS pixel; None without resvg-py.
+
+    resvg-py belongs to the tools that build the course, not to what runs it.
+    """
+    if find_spec("resvg_py") is None:
+        return None
+    import resvg_py
+
+    # What a browser does by itself when nothing is hovered.
+    roles = "".join(f".{role}-ink{{fill:{color}}}" for role, color in _ON_WHITE.items())
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=picture.svg,
+            background="#ffffff",
+            zoom=scale,
+            skip_system_fonts=True,
+            font_dirs=[str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")],
+            sans_serif_family="DejaVu Sans",
+            style_sheet=f"svg{{color:#000}}.picked .sum{{visibility:visible}}{roles}",
+        )
+    )
+
+
+def still(picture: Picture) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what IPython displays where nothing moves: the picture's words and its PNG, and its size."""
+    image = png(picture)
+    if image is None:
+        return {"text/plain": picture.words}, {}
+    size = {"width": picture.width, "height": picture.height, "alt": picture.words}
+    return {"text/plain": picture.words, "image/png": b64encode(image).decode()}, {"image/png": size}
 
 
 # --- words ------------------------------------------------------------------------------------
@@ -79,14 +134,14 @@ def text(
     y: float,
     content: str,
     *,
-    size: int = SIZE,
+    size: float = SIZE,
     anchor: str = "",
     bold: bool = False,
     turn: bool = False,
 ) -> str:
     """Write `content`, whatever it holds, with its middle at height y; turned, it reads upwards."""
     extra = f' text-anchor="{anchor}"' if anchor else ""
-    extra += f' font-size="{size}"' if size != SIZE else ""
+    extra += f' font-size="{size:g}"' if size != SIZE else ""
     extra += ' font-weight="600"' if bold else ""
     extra += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" dy=".35em"{extra}>{escape(content)}</text>'
@@ -97,15 +152,67 @@ def lines(x: float, y: float, contents: Sequence[str], *, step: float = 22) -> s
     return "".join(text(x, y + i * step, line, anchor="start") for i, line in enumerate(contents))
 
 
+def slanted(x: float, y: float, content: str) -> str:
+    """Write a label that rises to the right from (x, y)."""
+    written = text(x, y, content, size=SMALL, anchor="start")
+    return f'<g transform="rotate(-45 {x:.1f} {y:.1f})">{written}</g>'
+
+
+def coloured(x: float, y: float, pieces: Sequence[Piece]) -> str:
+    """Write one line from x to the right, each piece in the colour of its role."""
+    spans = []
+    for piece in pieces:
+        content = escape(isolated(shown(piece.text)))
+        look = f'<tspan class="{piece.role}-ink" font-weight="600">'
+        spans.append(f"{look}{content}</tspan>" if piece.role else content)
+    return f'<text x="{x:.1f}" y="{y:.1f}" dy=".35em" text-anchor="start">{"".join(spans)}</text>'
+
+
+def broken(pieces: Sequence[Piece], room: float) -> list[list[Piece]]:
+    """Break a line between pieces where it grows wider than `room` pixels."""
+    broken_lines: list[list[Piece]] = [[]]
+    used = 0.0
+    for piece in pieces:
+        wide = em_width(piece.text) * SIZE
+        if used + wide > room and broken_lines[-1]:
+            broken_lines.append([])
+            used = 0.0
+        broken_lines[-1].append(piece)
+        used += wide
+    return broken_lines
+
+
+def role_inks() -> str:
+    """Return the style that mixes the colours of words with the page's ink."""
+    mix = ".canvas .{}-ink{{fill:color-mix(in srgb,currentColor 45%,{})}}"
+    return "".join(mix.format(role, color) for role, color in ROLES.items())
+
+
+def hatch(x: float, y: float, width: float, height: float) -> str:
+    """Draw the slanted lines that mean "blocked" in every picture."""
+    strokes = []
+    for t in range(6, math.ceil(width + height), 6):
+        low, top = (max(0.0, t - height), min(t, height)), (min(t, width), max(0.0, t - width))
+        strokes.append(f"M{x + low[0]:.1f} {y + low[1]:.1f}L{x + top[0]:.1f} {y + top[1]:.1f}")
+    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".7" opacity=".55"/>'
+
+
 def rect(
-    x: float, y: float, width: float, height: float, fill: str = "none", opacity: float = 1, line: float = 0
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    fill: str = "none",
+    opacity: float = 1,
+    line: float = 0,
+    look: str = "",
 ) -> str:
-    """Draw a rectangle; `line` is the width of its edge, in the colour of the text."""
-    paint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    """Draw a rectangle; `line` is the width of its edge, in the colour of the text, `look` more of it."""
+    paint = f' fill-opacity="{opacity:.3f}"' if opacity < 1 else ""
     edge = f' stroke="currentColor" stroke-width="{line:g}"' if line else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" '
-        f'fill="{fill}"{paint}{edge}/>'
+        f'fill="{fill}"{paint}{edge}{look}/>'
     )
 
 

@@ -1,0 +1,498 @@
+"""The course's one picture of attention: aligned matrices, at fixed places and in fixed colours.
+
+Below runs the line Q, scores, ÷ √d_k, softmax, weights, output; above it stand Kᵀ and V. Where a row of Q
+and a column of Kᵀ cross stands their score; where a row of weights and a column of V cross stands the output.
+A cell that is hovered, tapped or focused outlines its row and column, and its sum is written below.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from html import escape
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from attention_core import _numbers
+from attention_core._numbers import fixed
+from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array, em_width
+from attention_core.figures.svg import (
+    SMALL,
+    STRONGEST,
+    Labels,
+    Picture,
+    Piece,
+    broken,
+    coloured,
+    hatch,
+    path,
+    picture,
+    rect,
+    role_inks,
+    slanted,
+    text,
+)
+
+# Every word that the picture says, in one place for a translation.
+WORDS = {
+    "scores": "scores",
+    "weights": "weights",
+    "output": "output",
+    "weight": "weight of",
+    "softmax": "softmax",
+    "blocked": "blocked: the score becomes −∞, and the weight 0",
+    "nothing": "every key is blocked: all weights are 0",
+}
+LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 4, "output": 4}  # what each lesson lights
+COLORS = {"scores": NEUTRAL, "weights": WEIGHTS, "output": OUTPUT}
+EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
+MANY = 4  # more keys than this stand in small cells
+LARGE = 20.0  # exp of more would not fit into a line
+MARGIN, GAP, STEP = 10.0, 24.0, 22.0  # around the picture, between its two lines, from sum to sum
+
+DECIMALS = 3  # in every number of the picture
+
+plain = functools.partial(_numbers.plain, most=DECIMALS)
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Line = Sequence[Piece]
+Place = tuple[float, float, float, float]  # x, y, width, height
+Sums = Callable[[int, int], list[Line]]
+
+
+class Steps(Protocol):
+    """What `attend` returns: scores (already divided), masked_scores, weights, output."""
+
+    @property
+    def scores(self) -> Any:
+        """Before the mask."""
+
+    @property
+    def masked_scores(self) -> Any:
+        """With -inf where the mask blocks."""
+
+    @property
+    def weights(self) -> Any:
+        """Each row sums to 1."""
+
+    @property
+    def output(self) -> Any:
+        """One row for each query."""
+
+
+class Cell(NamedTuple):
+    """One cell: of the "scores", "weights" or "output", and its row and column."""
+
+    step: str
+    row: int
+    column: int
+
+
+class Field(NamedTuple):
+    """Where a matrix stands: its upper left corner, its rows and columns, and the size of a cell."""
+
+    x: float
+    y: float
+    rows: int
+    columns: int
+    wide: float
+    high: float
+
+    def place(self, i: int, j: int) -> Place:
+        """Return the place of one cell."""
+        return self.x + j * self.wide, self.y + i * self.high, self.wide, self.high
+
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.x + self.columns * self.wide
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge."""
+        return self.y + self.rows * self.high
+
+    @property
+    def middle(self) -> float:
+        """Half way from left to right."""
+        return (self.x + self.right) / 2
+
+
+class Layout(NamedTuple):
+    """Where everything stands; the keys are columns."""
+
+    q: Field
+    k: Field
+    scores: Field
+    divisor: Field
+    softmax: Field
+    weights: Field
+    v: Field
+    output: Field
+
+
+def canvas(
+    q: Any,
+    k: Any,
+    v: Any,
+    steps: Steps,
+    *,
+    divisor: float | None = None,
+    queries: Labels = (),
+    keys: Labels = (),
+    features: Labels = (),
+    stage: int = 4,
+    hide: Collection[str] = (),
+    picked: tuple[str, int, int] | None = None,
+    before: Steps | None = None,
+) -> Picture:
+    """Draw softmax(Q Kᵀ ÷ √d_k) V: q (n_q, d_k), k (n_k, d_k), v (n_k, d_v), and the steps of `attend`.
+
+    `divisor` is what the scores were divided by, √d_k unless given. `stage` is the lesson up to which the
+    parts are lit: 1 the scores, 2 the divisor, 3 the softmax, 4 all; 0 shows all, with both boxes closed.
+    Parts in `hide` show a question mark. The sum of the `picked` cell is written out until another one is
+    asked. With the steps `before` an edit, levels and fills move from the old numbers to the new.
+
+    Raises ValueError where sizes do not fit, and where q · k ÷ divisor is not what the steps hold.
+    """
+    n_q, n_k = np.shape(q)[0], np.shape(k)[0]
+    queries = queries or (["q"] if n_q == 1 else [f"q{i}" for i in range(n_q)])
+    keys = keys or [f"k{j}" for j in range(n_k)]
+    q = array("q", q, n_q=queries, d_k=np.shape(q)[1])
+    k = array("k", k, n_k=keys, d_k=q.shape[1])
+    v = array("v", v, n_k=keys, d_v=np.shape(v)[1])
+    divisor = math.sqrt(q.shape[1]) if divisor is None else divisor
+    dots = q @ k.T  # (n_q, n_k)
+    agree("scores", steps.scores, f"q · k ÷ {plain(divisor)}", dots / divisor)
+    opened = stage >= LESSON["÷"]
+    here = None if picked is None else Cell(*picked)
+    at = layout(q, k, v, queries, keys, features, f"÷ {plain(divisor)}")
+    sums = {
+        "scores": score_sums(q, k, steps, divisor, opened, queries, keys),
+        "weights": weight_sums(steps, keys, stage == 0 or stage >= LESSON["softmax"]),
+        "output": output_sums(steps, v),
+    }
+    numbers = {"scores": dots, "weights": steps.weights, "output": steps.output}
+    was = steps if before is None else before
+    old = {"scores": was.scores * divisor, "weights": was.weights, "output": was.output}
+    parts = [
+        *given(at.q, q, lit(Q, "scores", stage), "q{0}", here),
+        *given(at.k, k.T, lit(K, "scores", stage), "k{1}", here),
+        *given(at.v, v, lit(V, "output", stage), "v{1}", here),
+        *boxes(at, divisor, stage),
+        *titles(at, queries, keys, features),
+    ]
+    room = at.output.right - MARGIN
+    n_lines = 1
+    for step, values in numbers.items():
+        color = lit(COLORS[step], step, stage)
+        for (i, j), value in np.ndenumerate(values):
+            cell, place = Cell(step, i, j), getattr(at, step).place(i, j)
+            lines = (
+                [] if step in hide else [part for pieces in sums[step](i, j) for part in broken(pieces, room)]
+            )
+            if step in hide:
+                inside = frame(place) + text(*centre(place), "?")
+            elif step != "output" and steps.masked_scores[i, j] == -math.inf:
+                inside = frame(place, cell == here) + hatch(*place)
+            elif step == "weights":
+                inside = level(place, value, old[step][i, j], color, cell == here)
+            else:
+                top = float(np.abs(values).max()) or 1.0
+                shares = (abs(value) / top, min(abs(old[step][i, j]) / top, 1.0))
+                below = value / divisor if step == "scores" and opened and divisor != 1 else None
+                inside = fill(place, value, below, shares, color, cell == here, step == "output")
+            parts.append(asking(cell, inside, lines, at.scores.bottom + 52, cell == here))
+            n_lines = max(n_lines, len(lines))
+    if n_q == 1 and "weights" not in hide:
+        parts += standing(at, steps.weights[0], old["weights"][0], lit(WEIGHTS, "weights", stage))
+    height = at.scores.bottom + 52 + STEP * n_lines
+    words = in_words(steps, queries, keys, hide)
+    return picture(at.output.right + MARGIN, height, words, *parts, css=rules(at))
+
+
+def lit(color: str, part: str, stage: int) -> str:
+    """Return the colour of a part, or grey where no lesson up to `stage` has reached it."""
+    return color if stage == 0 or stage >= LESSON[part] else NEUTRAL
+
+
+def outline(is_picked: bool) -> float:
+    """Return the width of a cell's edge."""
+    return PICKED if is_picked else EDGE
+
+
+# --- where everything stands --------------------------------------------------------------------
+
+
+def layout(
+    q: Floats, k: Floats, v: Floats, queries: Labels, keys: Labels, features: Labels, divisor: str
+) -> Layout:
+    """Place two crossings on one line: Q with Kᵀ, and the weights with V."""
+    (n_q, d_k), (n_k, d_v) = q.shape, v.shape
+    many = n_k > MANY
+    high, wide, wide_in, wide_out = (27.0, 27.0, 27.0, 38.0) if many else (36.0, 52.0, 38.0, 52.0)
+    rows = max(em_width(name) * SMALL for name in queries) + MARGIN + 8
+    left_of_k = max((em_width(name) * SMALL for name in features), default=0.0) + MARGIN + 8
+    x = max(rows + d_k * wide_in + 14, left_of_k)
+    longest = max(em_width(name) * SMALL for name in keys)
+    above = longest * 0.71 + 12 if longest > wide - 4 else 20.0  # slanted, or level
+    y = MARGIN + above + max(d_k, n_k) * high + GAP
+    scores = Field(x, y, n_q, n_k, wide, high)
+    box = Field(scores.right + 10, y, 1, 1, max(40.0, em_width(divisor) * 13 + 10), n_q * high)
+    softmax = box._replace(x=box.right + 6, wide=62.0)
+    weights = scores._replace(x=softmax.right + 10)
+    output = Field(weights.right + longest + 20, y, n_q, d_v, wide_out, high)
+    return Layout(
+        q=Field(x - 14 - d_k * wide_in, y, n_q, d_k, wide_in, high),
+        k=Field(x, y - GAP - d_k * high, d_k, n_k, wide, high),
+        scores=scores,
+        divisor=box,
+        softmax=softmax,
+        weights=weights,
+        v=output._replace(y=y - GAP - n_k * high, rows=n_k),
+        output=output,
+    )
+
+
+def titles(at: Layout, queries: Labels, keys: Labels, features: Labels) -> Iterator[str]:
+    """Write the names of rows, columns and matrices, these with their shapes."""
+    for field, names in ((at.q, queries), (at.v, keys), (at.k, features)):
+        for i, name in enumerate(names):
+            yield text(field.x - 8, centre(field.place(i, 0))[1], name, size=SMALL, anchor="end")
+    slants = max(em_width(name) * SMALL for name in keys) > at.k.wide - 4
+    for j, name in enumerate(keys):
+        x = centre(at.k.place(0, j))[0]
+        yield slanted(x, at.k.y - 8, name) if slants else text(x, at.k.y - 12, name, size=SMALL)
+    yield text(at.q.middle, at.q.y - 13, f"Q ({at.q.rows}, {at.q.columns})", bold=True)
+    yield text(at.k.right + 8, at.k.y + 10, f"Kᵀ ({at.k.rows}, {at.k.columns})", bold=True, anchor="start")
+    yield text(at.v.middle, at.v.y - 12, f"V ({at.v.rows}, {at.v.columns})", bold=True)
+    for step in COLORS:
+        field = getattr(at, step)
+        said = f"{WORDS[step]} ({field.rows}, {field.columns})"
+        yield text(field.middle, field.bottom + 16, said, bold=True)
+
+
+def boxes(at: Layout, divisor: float, stage: int) -> Iterator[str]:
+    """Draw the two steps between matrices; a closed one names the lesson that opens it."""
+    for name, said, field in (
+        ("÷", f"÷ {plain(divisor)}", at.divisor),
+        ("softmax", WORDS["softmax"], at.softmax),
+    ):
+        opened = stage >= LESSON[name]
+        place = (field.x, field.y, field.wide, field.high)
+        yield rect(*place, NEUTRAL, 0.12 if opened else 0.4, EDGE)
+        yield text(*centre(place), said if opened or name == "softmax" else name)
+        if not opened:
+            yield text(field.middle, field.bottom + 16, f"{LESSON[name]:02}", size=SMALL)
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def given(field: Field, values: Floats, color: str, name: str, picked: Cell | None) -> Iterator[str]:
+    """Draw a matrix that is put in; `name` says to which row {0} or column {1} a cell belongs."""
+    top = float(np.abs(values).max()) or 1.0
+    sources = sources_of(picked)
+    for (i, j), value in np.ndenumerate(values):
+        group, place = name.format(i, j), field.place(i, j)
+        strength = STRONGEST[color] * abs(value) / top
+        body = rect(*place, color, strength, outline(group in sources))
+        yield f'<g class="{group}">{body}{number_in(place, plain(value))}</g>'
+
+
+def fill(
+    place: Place,
+    value: float,
+    below: float | None,
+    shares: tuple[float, float],
+    color: str,
+    is_picked: bool,
+    is_output: bool,
+) -> str:
+    """Draw a number on a fill that was once `shares[1]` and is now `shares[0]` of the strongest."""
+    now, old = (STRONGEST[color] * share for share in shares)
+    look = "" if abs(now - old) < 0.005 else f' class="fade" style="--from:{old:.3f}"'
+    body = rect(*place, color, now, outline(is_picked), look)
+    if below is None or place[2] < 40:
+        return body + number_in(
+            place,
+            fixed(value, DECIMALS)
+            if is_output and place[2] > 40
+            else plain(value if below is None else below),
+        )
+    x, y = centre(place)
+    return body + text(x, y - 8, plain(value), size=SMALL) + text(x, y + 8, plain(below), bold=True)
+
+
+def level(place: Place, weight: float, old: float, color: str, is_picked: bool) -> str:
+    """Draw a weight as a level in its cell: the larger, the higher and the stronger."""
+    x, y, wide, high = place
+    tall = high * weight
+    strength = (0.4 + 0.6 * weight) * (STRONGEST[color] if wide > 40 else 1.0)  # a number stands on wide ones
+    mark = rect(x, y + high - tall, wide, tall, color, strength, look=growth(weight, old))
+    return mark + frame(place, is_picked) + (number_in(place, fixed(weight, DECIMALS)) if wide > 40 else "")
+
+
+def standing(at: Layout, weights: Floats, old: Floats, color: str) -> Iterator[str]:
+    """Draw the weights of a single query as bars above their cells; the dotted line is the weight 1."""
+    floor = at.weights.y - GAP / 2
+    tall = floor - min(at.k.y, at.v.y)
+    for y in (floor, floor - tall):
+        yield path([(at.weights.x, y), (at.weights.right, y)], width=EDGE, dashed=y != floor)
+    yield text(at.weights.x - 4, floor - tall, "1", size=SMALL, anchor="end")
+    for j, weight in enumerate(weights):
+        x, _, wide, _ = at.weights.place(0, j)
+        bar = (x + 9, floor - tall * weight, wide - 18, tall * weight)
+        yield rect(*bar, color, 0.85, EDGE, growth(weight, old[j]))
+
+
+def growth(now: float, old: float) -> str:
+    """Return the attributes with which a bar grows from its old height to the new one."""
+    still = now <= 0 or abs(now - old) < 5e-4
+    return "" if still else f' class="grow" style="--from:{old / now:.3f}"'
+
+
+def frame(place: Place, is_picked: bool = False) -> str:
+    """Draw the edge of a cell, a thick one around the picked cell."""
+    return rect(*place, "none", 1.0, outline(is_picked))
+
+
+def centre(place: Place) -> tuple[float, float]:
+    """Return the middle of a place."""
+    x, y, wide, high = place
+    return x + wide / 2, y + high / 2
+
+
+def number_in(place: Place, said: str) -> str:
+    """Write a number into a cell, smaller where it would not fit."""
+    return text(*centre(place), said, size=min(13, 13 * (place[2] - 6) / max(em_width(said) * 13, 1)))
+
+
+# --- sums ---------------------------------------------------------------------------------------
+
+
+def score_sums(
+    q: Floats, k: Floats, steps: Steps, divisor: float, opened: bool, queries: Labels, keys: Labels
+) -> Sums:
+    """Return what writes out one score: q · k1 = 1·0.2 + 0·0.9 + 0.5·0.1 + 0.2·0.4 = 0.33."""
+
+    def sums(i: int, j: int) -> list[Line]:
+        pieces = [Piece(queries[i], "q"), Piece(" · "), Piece(keys[j], "k"), Piece(" = ")]
+        pieces += products(q[i], "q", k[j], "k")
+        dot = float(q[i] @ k[j])
+        if steps.masked_scores[i, j] == -math.inf:
+            return [[*pieces, Piece(f" = {plain(dot)}")], [Piece(WORDS["blocked"])]]
+        divided = f",  ÷ {plain(divisor)} = {plain(dot / divisor)}" if opened and divisor != 1 else ""
+        return [[*pieces, Piece(f" = {plain(dot)}{divided}")]]
+
+    return sums
+
+
+def weight_sums(steps: Steps, keys: Labels, opened: bool) -> Sums:
+    """Return what writes out one weight: weight of k1 = exp(0.165) ÷ (exp(0.535) + …) = 0.267."""
+
+    def sums(i: int, j: int) -> list[Line]:
+        scores, weight = steps.masked_scores[i], Piece(fixed(steps.weights[i, j], DECIMALS), "w")
+        name = [Piece(f"{WORDS['weight']} ", "w"), Piece(keys[j], "k"), Piece(" = ")]
+        if not opened:
+            return [[*name, weight]]
+        if not np.isfinite(scores).any():
+            return [[Piece(WORDS["nothing"])]]
+        scores = scores - (scores.max() if scores.max() > LARGE else 0.0)  # as softmax does: the same shares
+        powers = np.exp(scores)
+        terms = [Piece((" + " if n else "") + f"exp({plain(score)})") for n, score in enumerate(scores)]
+        shares = Piece(f"= {fixed(powers[j], DECIMALS)} ÷ {fixed(powers.sum(), DECIMALS)} = ")
+        return [[*name, Piece(f"exp({plain(scores[j])}) ÷ ("), *terms, Piece(")")], [shares, weight]]
+
+    return sums
+
+
+def output_sums(steps: Steps, v: Floats) -> Sums:
+    """Return what writes out one number of the output: 0.387·1 + 0.267·0 + 0.346·0.5 = 0.560."""
+
+    def sums(i: int, c: int) -> list[Line]:
+        terms = products(steps.weights[i], "w", v[:, c], "v", DECIMALS)
+        return [
+            [
+                Piece(WORDS["output"], "o"),
+                Piece(" = "),
+                *terms,
+                Piece(f" = {fixed(steps.output[i, c], DECIMALS)}"),
+            ]
+        ]
+
+    return sums
+
+
+def products(a: Floats, a_role: str, b: Floats, b_role: str, decimals: int | None = None) -> Iterator[Piece]:
+    """Write a dot product term by term, each factor in the colour of its role."""
+    for n, (x, y) in enumerate(zip(a, b, strict=True)):
+        yield Piece(" + " if n else "")
+        yield Piece(bracketed(plain(x) if decimals is None else fixed(x, decimals)), a_role)
+        yield Piece("·")
+        yield Piece(bracketed(plain(y)), b_role)
+
+
+def bracketed(said: str) -> str:
+    """Put a negative factor into brackets."""
+    return f"({said})" if said.startswith("−") else said
+
+
+# --- what answers -------------------------------------------------------------------------------
+
+
+def asking(cell: Cell, inside: str, lines: Sequence[Line], floor: float, is_picked: bool) -> str:
+    """Make a cell answer: it can be hovered, tapped and focused, and holds its sum."""
+    said = " ".join("".join(piece.text for piece in pieces) for pieces in lines) or f"{WORDS[cell.step]}: ?"
+    sums = "".join(coloured(MARGIN, floor + STEP * n, pieces) for n, pieces in enumerate(lines))
+    names = f"cell {cell.step} r{cell.row} c{cell.column}{' picked' if is_picked else ''}"
+    label = f'tabindex="0" role="img" aria-label="{escape(said)}"'
+    return f'<g class="{names}" {label}>{inside}<g class="sum">{sums}</g></g>'
+
+
+def sources_of(cell: Cell | None) -> set[str]:
+    """Return the given rows and columns that meet in a cell."""
+    if cell is None or cell.step == "weights":
+        return set()
+    return {f"q{cell.row}", f"k{cell.column}"} if cell.step == "scores" else {f"v{cell.column}"}
+
+
+ASKED = ":is(:hover,:focus)"
+RULES = (
+    ".canvas .cell{outline:none;cursor:pointer}"
+    ".canvas .cell>rect{pointer-events:all}"  # an empty one, too
+    ".canvas .sum{visibility:hidden;pointer-events:none}"
+    f".canvas .cell{ASKED} .sum,.canvas:not(:has(.cell{ASKED})) .picked .sum{{visibility:visible}}"
+    ".canvas:has(.cell:hover) .cell:focus:not(:hover) .sum{visibility:hidden}"
+    f".canvas:has(.cell{ASKED}) rect[stroke-width]{{stroke-width:{EDGE}}}"
+    f".canvas .cell{ASKED}>rect[stroke-width]{{stroke-width:3.2}}"
+    "@media(prefers-reduced-motion:no-preference){"
+    ".canvas .grow{animation:canvas-grow .35s;transform-box:fill-box;transform-origin:bottom}"
+    ".canvas .fade{animation:canvas-fade .35s}}"
+    "@keyframes canvas-grow{from{transform:scaleY(var(--from))}}"
+    "@keyframes canvas-fade{from{fill-opacity:var(--from)}}"
+)
+
+
+def rules(at: Layout) -> str:
+    """Return the style of a canvas: what an asked cell outlines, and which sum is seen."""
+    meets = [(f"scores.r{i}", f"q{i}") for i in range(at.q.rows)]
+    meets += [(f"scores.c{j}", f"k{j}") for j in range(at.k.columns)]
+    meets += [(f"weights.r{i}", f"scores.r{i}") for i in range(at.q.rows)]
+    meets += [(f"output.r{i}", f"weights.r{i}") for i in range(at.q.rows)]
+    meets += [(f"output.c{c}", f"v{c}") for c in range(at.v.columns)]
+    outlines = (f".canvas:has(.{cell}{ASKED}) .{source}>rect[stroke-width]" for cell, source in meets)
+    return RULES + role_inks() + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
+
+
+def in_words(steps: Steps, queries: Labels, keys: Labels, hide: Collection[str]) -> str:
+    """Say what the picture shows, query by query."""
+    said = []
+    for i, query in enumerate(queries):
+        for step in ("scores", "weights"):
+            if step not in hide:
+                values = zip(keys, getattr(steps, step)[i], strict=True)
+                said.append(f"{query}, {WORDS[step]}: {', '.join(f'{key} {plain(x)}' for key, x in values)}.")
+        if "output" not in hide:
+            output = ", ".join(fixed(x, DECIMALS) for x in steps.output[i])
+            said.append(f"{query}, {WORDS['output']}: [{output}].")
+    return " ".join(said)
