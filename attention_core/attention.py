@@ -72,7 +72,7 @@ def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array
     array([[3., 0.]])
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k", q=q, k=k)
-    scaled_q = q * scale_of(scale, q)  # (..., n_q, d_k)  before the product, so that float16 can hold it
+    scaled_q = q * _scale(scale, q)  # (..., n_q, d_k)  before the product, so that float16 can hold it
     return scaled_q @ xp.matrix_transpose(k)  # (..., n_q, n_k)
 
 
@@ -143,7 +143,7 @@ def attend(
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     q_, k_, v_ = wide(q, xp), unseen_as_0(wide(k, xp), mask, xp), wide(v, xp)
-    scores = q_ * scale_of(scale, q) @ xp.matrix_transpose(k_)  # (..., n_q, n_k)  q kᵀ / √d_k
+    scores = q_ * _scale(scale, q) @ xp.matrix_transpose(k_)  # (..., n_q, n_k)  q kᵀ / √d_k
     masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
     weights = _weights(masked_scores, mask, xp)  # (..., n_q, n_k)  each row sums to 1
     kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
@@ -286,7 +286,7 @@ def _finite(m: Array, xp: Any) -> Array:
     return xp.maximum(m, xp.finfo(m.dtype).min)
 
 
-def scale_of(scale: float | None, q: Array) -> float:
+def _scale(scale: float | None, q: Array) -> float:
     if scale is None:
         return 1 / math.sqrt(q.shape[-1])
     _checks.number("scale", scale)

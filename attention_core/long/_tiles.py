@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from attention_core import _checks
 from attention_core._checks import Array
@@ -45,7 +45,8 @@ def by_head(step: Callable[..., Array], *arrays: Array | None) -> Array:
 
 def product_dtype(x: Array, xp: Any) -> Any:
     """Return the dtype of x in matrix products: its own, where torch.autocast does not choose another."""
-    return xp.matmul(x[..., :1, :1], x[..., :1, :1]).dtype
+    one = xp.ones((1, 1), dtype=x.dtype, device=device(x))
+    return (one @ one).dtype
 
 
 def constant(x: Array) -> Array:

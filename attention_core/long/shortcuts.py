@@ -87,8 +87,9 @@ def sliding_window_attention(
         allowed = window_mask(*sizes, window=window, causal=causal, offset=first - keys.start, like=q)
         if mask is not None:
             allowed = allowed & cut(mask, rows, keys)
-        near = attend(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
-        outputs.append(near.output)  # (..., tile, d_v)
+        few = (wide(x, xp) for x in (q[..., rows, :], k[..., keys, :], v[..., keys, :]))
+        near = attend(*few, mask=allowed, scale=scale).output  # (..., tile, d_v)
+        outputs.append(narrow(near, q, xp))
     return xp.concat(outputs, axis=-2)
 
 
@@ -185,7 +186,7 @@ def low_rank_attention(
     Formula: softmax(q (w_k k)ᵀ / √d_k) w_v v. With w_k = w_v = the identity it is attention itself.
     Shapes: q, k, v as in `attend`; w_k, w_v (r, n_k) -> output (..., n_q, d_v). Dtype: one for all, kept.
     There is no mask: each of the r keys is a mix of all, so none can be hidden from some queries. To
-    leave out padding, set its columns of w_k and w_v to 0.
+    leave out padding, set its columns of w_k and w_v to 0; its rows of k and v must then be finite.
 
     Raises TypeError or ValueError as `attend` does, and ValueError when w_k and w_v do not fit.
 

@@ -7,7 +7,7 @@ from array_api_compat import array_namespace
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import causal_mask, gather, masked, scale_of, unseen_as_0, wide
+from attention_core.attention import _scale, causal_mask, gather, masked, unseen_as_0, wide
 from attention_core.long._tiles import by_head, constant, cut, product_dtype, tiles
 
 
@@ -59,7 +59,7 @@ def partial_attention(
     Partial(m=array([[3.]]), l=array([[1.]]), o=array([[10.]]))
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
-    return _part(wide(q, xp) * scale_of(scale, q), k, v, mask, xp)
+    return _part(wide(q, xp) * _scale(scale, q), k, v, mask, xp)
 
 
 def merge_partial(a: Partial, b: Partial) -> Partial:
@@ -105,7 +105,7 @@ def streaming_attention(
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
     `causal` blocks what `causal_mask(n_q, n_k)` blocks; tiles in the future of all their queries are
     never computed. Memory: a few tiles of tile_q × tile_k numbers, however long the sequence, since
-    one head follows the other. With gradients in torch every tile is kept until the backward pass,
+    one head follows the other, and the output twice. With gradients in torch every tile is kept until the backward pass,
     O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
 
     Source: Rabe & Staats (2021), section 2; Dao et al. (2022), section 3.1, algorithm 1.
@@ -118,7 +118,7 @@ def streaming_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_q", tile_q, 1)
     _checks.integer("tile_k", tile_k, 1)
-    scale, dtype = scale_of(scale, q), product_dtype(q, xp)
+    scale, dtype = _scale(scale, q), product_dtype(q, xp)
     n_q, n_k = q.shape[-2], k.shape[-2]
 
     def one_head(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
@@ -159,7 +159,7 @@ def streaming_ledger(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_k", tile_k, 1)
     offset = k.shape[-2] - q.shape[-2] if causal else None
-    return _steps(wide(q, xp) * scale_of(scale, q), k, v, mask, offset, tile_k, xp)
+    return _steps(wide(q, xp) * _scale(scale, q), k, v, mask, offset, tile_k, xp)
 
 
 def _steps(
