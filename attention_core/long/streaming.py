@@ -105,8 +105,8 @@ def streaming_attention(
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
     `causal` blocks what `causal_mask(n_q, n_k)` blocks; tiles in the future of all their queries are
     never computed. Memory: a few tiles of tile_q × tile_k numbers, however long the sequence, since
-    one head follows the other, and the output twice. With gradients in torch every tile is kept until the backward pass,
-    O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
+    one head follows the other, and the output twice. With gradients in torch every tile is kept until
+    the backward pass, O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
 
     Source: Rabe & Staats (2021), section 2; Dao et al. (2022), section 3.1, algorithm 1.
 
