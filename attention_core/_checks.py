@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
@@ -21,7 +21,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "lengths": ("integral", "an array of integers, got {}"),
     "positions": (("integral", "real floating"), "integers or floating point, got {}"),
 }
-FLOATING = ("real floating", "floating point numbers, got {}")  # all other arrays: numbers of one dtype
+_PASSED: dict[tuple[Any, type, Any], Any] = {}  # kinds of arrays that were accepted, and their libraries
+FLOATING = ("real floating", "floating point numbers, got {}")  # all other arrays, in one dtype
 
 
 def inputs(spec: str, **arrays: Array) -> Any:
@@ -36,33 +37,28 @@ def inputs(spec: str, **arrays: Array) -> Any:
     dtypes or devices; ValueError for shapes.
     """
     arrays = {name: x for name, x in arrays.items() if x is not None}
-    for name, x in arrays.items():
-        array(name, x)
-    xp = _one_library(arrays)
-    floating = {name: x.dtype for name, x in arrays.items() if name not in KINDS}
-    for name, x in arrays.items():
-        kind, words = KINDS.get(name, FLOATING)
-        if not xp.isdtype(x.dtype, kind):
-            raise TypeError(f"{name} must be {words.format(x.dtype)}")
-    if not _all_equal(floating.values()) and not _autocast(arrays, xp):
-        raise TypeError(f"all arrays must have one dtype, got {_listed(floating)}")
-    devices = {name: device(x) for name, x in arrays.items()}
-    if not _all_equal(x for x in devices.values() if x is not None):  # under jax.jit there is none yet
-        raise TypeError(f"all arrays must have one device, got {_listed(devices)}")
+    libraries = [_library(name, x) for name, x in arrays.items()]
+    if not _same([xp.__name__ for xp in libraries]):
+        came = {name: type(x).__module__.split(".")[0] for name, x in arrays.items()}
+        _refuse("all arrays must come from one library", came, TypeError)
+    dtypes = {name: x.dtype for name, x in arrays.items() if name not in KINDS}
+    if not _same(list(dtypes.values())) and not _autocast(arrays, libraries[0]):
+        _refuse("all arrays must have one dtype", dtypes, TypeError)
+    places = {name: device(x) for name, x in arrays.items()}
+    if not _same([place for place in places.values() if place is not None]):  # jax.jit knows of none
+        _refuse("all arrays must have one device", places, TypeError)
     _check_shapes(spec, {name: tuple(x.shape) for name, x in arrays.items()})
-    return xp
+    return libraries[0]
 
 
 def array(name: str, x: object) -> None:
     """Raise TypeError unless `x` is an array of a library that `array_api_compat` knows."""
-    if not is_array_api_obj(x) or isinstance(x, (np.ma.MaskedArray, np.matrix)):
+    if not is_array_api_obj(x) or isinstance(x, np.ma.MaskedArray):
         dtype = {"mask": "bool", "lengths": "int"}.get(name, "float")
         raise TypeError(
             f"{name} must be an array (numpy, torch, ...), got {type(x).__name__}; "
             f"convert it first, for example np.asarray({name}, dtype={dtype})"
         )
-    if not getattr(x.dtype, "isnative", True):
-        raise TypeError(f"{name} must have the byte order of this machine, got {x.dtype.str}")
 
 
 def broadcast(*shapes: Shape) -> Shape | None:
@@ -90,9 +86,9 @@ def integer(name: str, value: object, low: int | None = None, high: int | None =
     """Raise TypeError unless `value` is an integer (no bool), ValueError unless low <= value <= high."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-    if low is not None and high is None and value < low:
+    if low is not None and high is None and int(value) < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
-    if low is not None and high is not None and not low <= value <= high:
+    if low is not None and high is not None and not low <= int(value) <= high:
         raise ValueError(f"{name} must be from {low} to {high}, got {value}")
 
 
@@ -102,14 +98,35 @@ def number(name: str, value: object, *, above: float | None = None) -> None:
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
-    if above is not None and not value > above:
+    if above is not None and not float(value) > above:
         raise ValueError(f"{name} must be above {above}, got {value}")
 
 
 def equal(what: str, **sizes: int) -> None:
     """Raise ValueError unless all `sizes` are equal."""
-    if not _all_equal(sizes.values()):
-        raise ValueError(f"{what}, got {_listed(sizes)}")
+    if not _same(list(sizes.values())):
+        _refuse(what, sizes)
+
+
+def _library(name: str, x: Array) -> Any:
+    """Return the array namespace of `x`; raise unless it holds what an array of its name should."""
+    numbers, words = KINDS.get(name, FLOATING)
+    kind = (numbers, type(x), getattr(x, "dtype", None))
+    if kind not in _PASSED:
+        array(name, x)
+        xp = array_namespace(x)
+        if not xp.isdtype(x.dtype, numbers):
+            raise TypeError(f"{name} must be {words.format(x.dtype)}")
+        if not getattr(x.dtype, "isnative", True):
+            raise TypeError(f"{name} must have the byte order of this machine, got {x.dtype.str}")
+        _PASSED[kind] = xp
+    return _PASSED[kind]
+
+
+def _autocast(arrays: dict[str, Array], xp: Any) -> bool:
+    """Is torch.autocast on? Then torch makes one dtype of several."""
+    where = next(iter(arrays.values())).device
+    return hasattr(xp, "is_autocast_enabled") and xp.is_autocast_enabled(where.type)
 
 
 def _check_shapes(spec: str, shapes: dict[str, Shape]) -> None:
@@ -118,56 +135,38 @@ def _check_shapes(spec: str, shapes: dict[str, Shape]) -> None:
     for part in spec.split(" | ") if spec else ():
         name, *labels = part.split()
         shape = shapes[name]
-        dots = labels[0] == "..."
-        start = len(shape) - len(labels) + dots  # so many leading axes
-        if start < 0 or (start and not dots):
+        own = labels[1:] if labels[0] == "..." else labels
+        start = len(shape) - len(own)  # so many leading axes
+        if start < 0 or (start and own is labels):
             raise ValueError(f"{name} must have shape {_in_words(labels)}, got shape {shape}")
         if 0 in shape:
             raise ValueError(f"{name} must have no empty axis, got shape {shape}")
-        for label, size in zip(labels[dots:], shape[start:], strict=True):
-            label, _, wanted = label.partition("=")
-            if wanted and size != int(wanted):
-                raise ValueError(f"{name} must have shape {_in_words(labels)}, got shape {shape}")
-            if size != sizes.setdefault(label, size):
-                raise ValueError(_misfit(label, spec, shapes))
-        if dots:
+        for label, size in zip(own, shape[start:], strict=True):
+            if "=" in label:
+                label, wanted = label.split("=")
+                if size != int(wanted):
+                    raise ValueError(f"{name} must have shape {_in_words(labels)}, got shape {shape}")
+            if sizes.setdefault(label, size) != size:
+                _misfit(label, spec, shapes)
+        if own is not labels:
             leading[name] = shape[:start]
     axes = broadcast(*leading.values())
     if axes is None:
-        came = _listed({name: shapes[name] for name in leading})
-        raise ValueError(f"the leading axes of {_and(leading)} must broadcast, got {came}")
-    if "mask" in shapes and "n_q" in sizes:
+        came = {name: shapes[name] for name in leading}
+        _refuse(f"the leading axes of {_and(leading)} must broadcast", came)
+    elif "mask" in shapes and "n_q" in sizes:
         fitting_mask(shapes["mask"], (*axes, sizes["n_q"], sizes["n_k"]))
 
 
-def _misfit(label: str, spec: str, shapes: dict[str, Shape]) -> str:
-    having = {}
-    for part in spec.split(" | "):
-        name, *labels = part.split()
-        if label in (each.partition("=")[0] for each in labels):
-            having[name] = f"{name} {_in_words(labels)}"
-    came = _listed({name: shapes[name] for name in having})
-    return f"{label} must be the same in {_and(having.values())}, got {came}"
+def _misfit(label: str, spec: str, shapes: dict[str, Shape]) -> NoReturn:
+    parts = {name: labels for name, *labels in map(str.split, spec.split(" | "))}
+    having = [name for name in parts if label in (each.partition("=")[0] for each in parts[name])]
+    where = _and(f"{name} {_in_words(parts[name])}" for name in having)
+    _refuse(f"{label} must be the same in {where}", {name: shapes[name] for name in having})
 
 
-def _one_library(arrays: dict[str, Array]) -> Any:
-    try:
-        return array_namespace(*arrays.values())
-    except TypeError:
-        came = _listed({name: type(x).__module__.split(".")[0] for name, x in arrays.items()})
-        raise TypeError(f"all arrays must come from one library, got {came}") from None
-
-
-def _autocast(arrays: dict[str, Array], xp: Any) -> bool:
-    """Is torch.autocast on? Then torch makes one dtype of several."""
-    return hasattr(xp, "is_autocast_enabled") and any(
-        xp.is_autocast_enabled(x.device.type) for x in arrays.values()
-    )
-
-
-def _all_equal(values: Iterable[Any]) -> bool:
-    values = list(values)
-    return all(x == values[0] for x in values)
+def _same(values: list[Any]) -> bool:
+    return not values or values.count(values[0]) == len(values)
 
 
 def _in_words(labels: list[str]) -> str:
@@ -179,5 +178,5 @@ def _and(words: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _listed(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+def _refuse(wanted: str, came: dict[str, Any], error: type[Exception] = ValueError) -> NoReturn:
+    raise error(f"{wanted}, got " + ", ".join(f"{name} {value}" for name, value in came.items()))

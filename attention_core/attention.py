@@ -1,8 +1,8 @@
 """Scaled dot-product attention, one equation a line.
 
-Written once against the Python array API: the same lines run on numpy, on torch
-(gradients included) and on any other library that `array_api_compat` knows.
-Masks are boolean everywhere, and True means "may attend".
+Written once against the Python array API: the same lines run on numpy, on torch (gradients, vmap,
+compile and export included), on JAX and on any other library that `array_api_compat` knows. Nothing
+here looks at the numbers to decide what to do. Masks are boolean everywhere; True means "may attend".
 """
 
 import math
@@ -46,14 +46,14 @@ def softmax(x: Array, *, axis: int = -1) -> Array:
     """
     xp = _checks.inputs("x ... n", x=x)
     _checks.integer("axis", axis, -x.ndim, x.ndim - 1)
-    if hasattr(xp, "softmax"):
-        return _softmax_of(xp, x, axis)  # torch: all that follows in one pass
-    m = _finite(xp.max(wide(x, xp), axis=axis, keepdims=True), xp)  # (..., 1)
+    if has_16_bits(x, xp):  # too few for a long sum
+        return in_float32(softmax, x, axis=axis)
+    if hasattr(xp, "softmax"):  # torch: what follows in one pass
+        return _softmax_of(xp, x, axis)
+    m = _finite(xp.max(x, axis=axis, keepdims=True), xp)  # (..., 1)
     e = xp.exp(x - m)  # (..., n)  at most 1 each
     total = xp.sum(e, axis=axis, keepdims=True)  # (..., 1)
-    return narrow(
-        e / xp.maximum(total, 1.0), x, xp
-    )  # (..., n)  the total is below 1 where nothing is allowed
+    return e / xp.maximum(total, 1.0)  # (..., n)  the total is below 1 only where nothing is allowed
 
 
 def attention_scores(q: Array, k: Array, *, scale: float | None = None) -> Array:
@@ -90,9 +90,10 @@ def weigh(
     -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
     Dtype: any floating point, the same for scores and v, kept; mask boolean, True = may attend.
 
-    A query that may attend to nothing gets weights 0 and output 0. A score or value that is blocked
-    changes nothing, even where it is NaN, infinite or close to overflow. Where some queries may
-    attend to such a value and others not, that costs n_q copies of v.
+    A query that may attend to nothing gets weights 0 and output 0. What `mask` blocks changes no weight
+    and no output, even where the score or the value is NaN, infinite or close to overflow. An allowed
+    NaN stays visible: under a mask, a value that holds NaN or infinity and has a weight makes the output of
+    that query NaN in each column that holds any.
     `dropout` is applied to the weights before they meet the values; the weights returned are
     those before it, so they still sum to 1.
 
@@ -106,10 +107,11 @@ def weigh(
     array([[15.]])
     """
     xp = _checks.inputs("scores ... n_q n_k | v ... n_k d_v", scores=scores, v=v, mask=mask)
-    masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where nothing may be attended
+    masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
     weights = softmax(masked_scores)  # (..., n_q, n_k)  each row sums to 1
     kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
-    return Attention(scores, masked_scores, weights, gather(kept, v, mask, xp))  # output (..., n_q, d_v)
+    output = gather(kept, v, mask, xp)  # (..., n_q, d_v)  weights @ v
+    return Attention(scores, masked_scores, weights, output)
 
 
 def attend(
@@ -128,9 +130,12 @@ def attend(
     (..., n_q, n_k) -> Attention(scores, masked_scores, weights, output); leading axes broadcast.
     Dtype: any floating point, the same for q, k and v, kept; mask boolean, True = may attend.
 
-    What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too. A
-    blocked key changes nothing either: where it is NaN, infinite or close to overflow it counts as 0.
-    Where some queries may attend to such a key and others not, that costs n_q copies of k.
+    What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too, and a
+    blocked key changes nothing either. A key that no query may see, and that is NaN, infinite or so
+    large that its products overflow, counts as 0. 16 bits are computed as 32, so weights and output
+    are right where scores overflow; the scores returned are then infinite.
+    Gradients: what no query may see changes none. A NaN or infinity that some queries may see and
+    others not reaches the gradients when it stands in a key, but not when it stands in a value.
 
     Raises TypeError for lists, integers, masks that are not boolean, mixed libraries, dtypes or
     devices; ValueError for shapes that do not fit, an empty axis, or a scale that is not finite.
@@ -142,13 +147,15 @@ def attend(
     array([[15.]])
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
-    q_, k_, v_ = wide(q, xp), unseen_as_0(wide(k, xp), mask, xp), wide(v, xp)
-    scores = q_ * _scale(scale, q) @ xp.matrix_transpose(k_)  # (..., n_q, n_k)  q kᵀ / √d_k
+    if has_16_bits(q, xp):  # too few for large scores
+        return in_float32(attend, q, k, v, mask=mask, scale=scale, dropout=dropout)
+    k = unseen_as_0(k, mask, xp)  # padding may hold anything
+    scores = (q * _scale(scale, q)) @ xp.matrix_transpose(k)  # (..., n_q, n_k)  q kᵀ / √d_k
     masked_scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
-    weights = _weights(masked_scores, mask, xp)  # (..., n_q, n_k)  each row sums to 1
+    weights = _softmax_of_products(masked_scores, mask, xp)  # (..., n_q, n_k)  each row sums to 1
     kept = weights if dropout is None else dropout(weights)  # (..., n_q, n_k)
-    output = gather(kept, v_, mask, xp)  # (..., n_q, d_v)  weights @ v
-    return Attention(*(narrow(x, q, xp) for x in (scores, masked_scores, weights, output)))
+    output = gather(kept, v, mask, xp)  # (..., n_q, d_v)  weights @ v
+    return Attention(scores, masked_scores, weights, output)
 
 
 def causal_mask(
@@ -220,13 +227,26 @@ def at_least_float32(dtype: Any, xp: Any) -> Any:
 
 
 def wide(x: Array, xp: Any) -> Array:
-    """Return x as float32 where it has 16 bits: these could hold neither large scores nor long sums."""
+    """Return x as float32 where it has 16 bits."""
     return xp.astype(x, at_least_float32(x.dtype, xp), copy=False)
 
 
-def narrow(x: Array, like: Array, xp: Any) -> Array:
-    """Undo `wide`: return x in the dtype of `like` where that has 16 bits."""
-    return xp.astype(x, like.dtype, copy=False) if xp.finfo(like.dtype).bits < 32 else x
+def has_16_bits(x: Array, xp: Any) -> bool:
+    """Is x float16 or bfloat16?"""
+    return xp.finfo(x.dtype).bits < 32
+
+
+def in_float32(function: Callable[..., Any], *arrays: Array, **options: Any) -> Any:
+    """Return what `function` makes of `arrays` as float32, in the dtype of these arrays."""
+    xp, dtype = array_namespace(*arrays), arrays[0].dtype
+    result = function(*(xp.astype(x, xp.float32) for x in arrays), **options)
+    if isinstance(result, Attention):
+        return Attention(*(_narrow(step, dtype, xp) for step in result))
+    return _narrow(result, dtype, xp)
+
+
+def _narrow(x: Array, dtype: Any, xp: Any) -> Array:
+    return xp.astype(x, dtype) if x.dtype == xp.float32 else x  # torch.autocast may have chosen another
 
 
 def masked(scores: Array, mask: Array | None, xp: Any) -> Array:
@@ -234,45 +254,52 @@ def masked(scores: Array, mask: Array | None, xp: Any) -> Array:
     return scores if mask is None else xp.where(mask, scores, -xp.inf)
 
 
-def unseen_as_0(rows: Array, mask: Array | None, xp: Any) -> Array:
-    """Return keys or values (..., n_k, d), with 0 for what would do harm in rows that no query may see.
+def unseen_as_0(k: Array, mask: Array | None, xp: Any) -> Array:
+    """Return keys (..., n_k, d_k), with 0 for those that no query may see and that could do harm.
 
-    That is NaN, infinity, and numbers so large that their products overflow. Padding may hold anything.
+    These hold NaN, infinity, or a number whose products overflow: padding may hold anything.
     """
     if mask is None:
-        return rows
-    harmless = xp.abs(rows) <= xp.finfo(rows.dtype).max ** 0.5  # (..., n_k, d)
-    return xp.where(harmless | _seen(mask, rows, xp), rows, 0.0)
+        return k
+    largest = xp.max(xp.abs(k), axis=-1, keepdims=True)  # (..., n_k, 1)
+    return xp.where((largest <= xp.finfo(k.dtype).max ** 0.5) | _seen(mask, k, xp), k, 0.0)
 
 
 def gather(weights: Array, v: Array, mask: Array | None, xp: Any) -> Array:
-    """Return weights @ v, (..., n_q, d_v), in which a blocked 0 · NaN is 0.
+    """Return weights @ v, (..., n_q, d_v), in which 0 · NaN and 0 · inf are 0 where there is a mask.
 
-    The product leaves out NaN and infinities. A query that may see one of them has NaN in each column
-    of its output in which v has any.
+    NaN and infinity are left out, and whoever gives such a value a weight gets NaN in the columns that hold
+    any. So are numbers that no query may see and whose products would overflow in the gradients.
     """
     if mask is None:
         return weights @ v
-    odd = ~xp.isfinite(v)  # (..., n_k, d_v)
-    output = weights @ xp.where(odd, 0.0, unseen_as_0(v, mask, xp))  # (..., n_q, d_v)
-    number = at_least_float32(v.dtype, xp)
-    allowed = xp.astype(xp.broadcast_to(mask, (*(mask.shape[:-1] or (1,)), v.shape[-2])), number)
-    met = allowed @ xp.astype(xp.any(odd, axis=-1, keepdims=True), number)  # (..., n_q, 1)  how many
-    return xp.where((met > 0) & xp.any(odd, axis=-2, keepdims=True), xp.nan, output)
+    size, most = xp.abs(v), xp.finfo(v.dtype).max
+    kept = (size <= most**0.5) | (_seen(mask, v, xp) & (size <= most))  # (..., n_k, d_v)
+    left_out = xp.astype(xp.any(~kept, axis=-1, keepdims=True), v.dtype)  # (..., n_k, 1)
+    product = weights @ xp.concat([xp.where(kept, v, 0.0), left_out], axis=-1)  # (..., n_q, d_v + 1)
+    met = (product[..., -1:] > 0) & xp.any(~kept, axis=-2, keepdims=True)  # (..., n_q, d_v)
+    return xp.where(met, xp.nan, product[..., :-1])
 
 
 def _seen(mask: Array, rows: Array, xp: Any) -> Array:
     """Return for each of the rows (..., n_k, d) whether any query may see it, (..., n_k or 1, 1)."""
     mask = mask if mask.ndim > 1 else mask[None, :]
-    new = max(mask.ndim - rows.ndim, 0)  # leading axes that the rows do not have: all share the rows
-    shared = [i for i in range(mask.ndim - 2) if i < new or rows.shape[i - mask.ndim] == 1]
-    seen = xp.any(mask, axis=(*shared, mask.ndim - 2), keepdims=True)  # (..., 1, n_k or 1)
-    return xp.matrix_transpose(xp.reshape(seen, seen.shape[new:]))
+    seen = xp.any(mask, axis=-2)[..., None]  # (..., n_k or 1, 1)
+    for axis in range(mask.ndim - 2):  # leading axes that the rows do not have share the rows
+        if mask.ndim - axis > rows.ndim or rows.shape[axis - mask.ndim] == 1:
+            seen = xp.any(seen, axis=axis, keepdims=True)
+    return xp.reshape(seen, seen.shape[max(mask.ndim - rows.ndim, 0) :])
 
 
-def _weights(scores: Array, mask: Array | None, xp: Any) -> Array:
-    """Return softmax(scores). Without a mask there is no row of -inf, and torch's own is faster."""
-    return xp.softmax(scores, -1) if mask is None and hasattr(xp, "softmax") else softmax(scores)
+def _softmax_of_products(scores: Array, mask: Array | None, xp: Any) -> Array:
+    """Return softmax(scores), with torch at less cost: products are not -inf, unless masked.
+
+    The NaN of a row that is blocked throughout cannot reach the gradients: `masked` lets nothing through.
+    """
+    if not hasattr(xp, "softmax"):
+        return softmax(scores)
+    weights = xp.softmax(scores, -1)  # (..., n_q, n_k)
+    return weights if mask is None else xp.where(xp.any(mask, axis=-1, keepdims=True), weights, 0.0)
 
 
 def _softmax_of(xp: Any, x: Array, axis: int) -> Array:

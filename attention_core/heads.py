@@ -7,8 +7,6 @@ from attention_core import _checks
 from attention_core._checks import Array
 from attention_core.attention import Attention, attend
 
-_INPUTS = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
-
 
 def split_heads(x: Array, n_heads: int) -> Array:
     """Give each head its own slice of the last axis.
@@ -86,8 +84,7 @@ def attend_in_heads(
     """
     _checks.inputs("q ... n_q d_model | k ... n_k d_model | v ... n_k d_values", q=q, k=k, v=v)
     q, k, v = (split_heads(x, n_heads) for x in (q, k, v))  # (..., n_heads, n, d_head)
-    if mask is not None:
-        _check_mask(mask, q, k)
+    _check_mask(mask, q, k)
     heads = attend(q, k, v, mask=mask, scale=scale, dropout=dropout)  # each head by itself
     return heads._replace(output=merge_heads(heads.output))  # (..., n_q, d_values)
 
@@ -124,7 +121,8 @@ def multi_head(
     array([[1.4621, 1.    ],
            [1.    , 1.4621]])
     """
-    shapes = f"{_INPUTS} | w_k d_kv d_model | w_v d_kv d_values | w_o d_values d_out"
+    shapes = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
+    shapes += " | w_k d_kv d_model | w_v d_kv d_values | w_o d_values d_out"
     _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     q, k, v = x_q @ w_q, x_kv @ w_k, x_kv @ w_v  # (..., n, d_model)
     heads = attend_in_heads(q, k, v, n_heads=n_heads, mask=mask, scale=scale)
@@ -164,7 +162,8 @@ def grouped_query(
     array([[1., 1.],
            [1., 1.]])
     """
-    shapes = f"{_INPUTS} | w_k d_kv d_keys | w_v d_kv d_values | w_o d_heads d_out"
+    shapes = "x_q ... n_q d_in | x_kv ... n_k d_kv | w_q d_in d_model"
+    shapes += " | w_k d_kv d_keys | w_v d_kv d_values | w_o d_heads d_out"
     xp = _checks.inputs(shapes, x_q=x_q, x_kv=x_kv, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     _check_groups(w_q, w_k, w_v, w_o, n_heads, n_kv_heads)
     q = split_heads(x_q @ w_q, n_heads)  # (..., n_heads, n_q, d_head)
@@ -204,12 +203,14 @@ def divides(name: str, part: int, whole_name: str, whole: int) -> None:
         raise ValueError(f"{name} must divide {whole_name} = {whole} (one of {fitting}), got {part}")
 
 
-def _check_mask(mask: Array, q: Array, k: Array) -> None:
+def _check_mask(mask: Array | None, q: Array, k: Array) -> None:
     """Raise unless `mask` fits, and it is certain which of its axes belongs to the heads of q.
 
     Broadcasting would take the batch axis of (batch, n_q, n_k) for the axis of the heads: an error
     when the sizes differ, and a wrong result without a word when they happen to be equal.
     """
+    if mask is None:
+        return
     _checks.inputs("", q=q, mask=mask)
     n_axes, n_heads = max(q.ndim, k.ndim), q.shape[-3]
     if mask.ndim > 2 and (mask.ndim < n_axes or mask.shape[-3] not in (1, n_heads)):

@@ -29,6 +29,7 @@ def sinusoidal_positions(n: int, d_model: int, *, base: float = 10000.0, like: A
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
     _checks.integer("n", n, 1)
+    _checks.integer("d_model", d_model, 1)
     _even("d_model", d_model)
     like = np.empty(1) if like is None else like
     xp = _checks.inputs("", like=like)
@@ -69,8 +70,7 @@ def rotary_positions(x: Array, *, positions: Array | None = None, base: float = 
 
 
 def _even(name: str, value: int) -> None:
-    """Raise unless `value` is an even integer of at least 2."""
-    _checks.integer(name, value, 1)
+    """Raise ValueError unless the size `value` is even."""
     if value % 2:
         raise ValueError(f"{name} must be even, because its columns are taken in pairs, got {value}")
 

@@ -19,10 +19,10 @@ QUIET = "attention-quiet"  # CSS class of a box whose label only a screen reader
 HEIGHT = "28px"  # of a control
 SIDE = Layout(margin="0 12px 0 0", flex="0 0 auto")  # of a block with another one to its right
 
-# A slider's handle has no accessible name: noUiSlider, which ipywidgets 8 shows, gives it none unless it is
-# told (github.com/leongersen/noUiSlider/issues/1019), and ipywidgets has no option to tell it. So an image
-# that cannot be loaded gives each handle the name of the label beside it; for five seconds, as sliders may
-# be drawn later.
+# A slider's handle has no accessible name. noUiSlider, which ipywidgets 8 shows, takes one in its option
+# handleAttributes (github.com/leongersen/noUiSlider/issues/1223), which ipywidgets does not offer. So an
+# image that cannot be loaded gives each handle the name of the label beside it; for five seconds, as
+# sliders may be drawn later.
 _NAME_SLIDERS = (
     "const go = left => { const view = this.closest('.attention-view');"
     " for (const handle of view ? view.querySelectorAll('.noUi-handle') : [])"

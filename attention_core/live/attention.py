@@ -3,6 +3,7 @@
 from typing import Any
 
 from ipywidgets import HTML, HBox, Layout, VBox
+from traitlets import observe
 
 from attention_core import figures
 from attention_core.attention import Attention, attend
@@ -58,11 +59,17 @@ class AttentionView(View):
         k = Table(self, "k", "k", KEYS, columns)
         v = Table(self, "v", "v", VALUES, columns[:2])
         above = HTML(layout=Layout(height="53px", margin="0"))  # beside K's rows
-        blocks = VBox([above, *ticks(self, "blocked", [f"block {key}" for key in KEYS])], layout=SIDE)
+        self._ticks = ticks(self, "blocked", [f"block {key}" for key in KEYS])
+        blocks = VBox([above, *self._ticks], layout=SIDE)
         tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), blocks, titled("V", figures.V, v)]
         mover = Mover([q, k, v], (-2.0, 2.0, 0.05))
         rest = [mover.widget, tick(self, "scaled", "divide by √d_k")]
         return [HBox(tables), HBox(rest), picture]
+
+    @observe("k")
+    def _offer(self, _: Any) -> None:
+        for j, one in enumerate(self._ticks):
+            one.layout.visibility = "visible" if j < len(self.k) else "hidden"
 
     def _draw(self) -> Picture:
         steps, before = self.steps, self._drawn

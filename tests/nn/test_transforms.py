@@ -14,7 +14,7 @@ from torch.func import functional_call, grad, vmap
 from torch.testing import assert_close
 from torch.utils._pytree import tree_leaves
 
-from attention_core import causal_mask
+from attention_core import attend, causal_mask
 from attention_core.nn import (
     AdditiveAttention,
     AttentionOnly,
@@ -209,6 +209,7 @@ def test_autocast_as_in_torch(mask: Tensor | None, dtype: torch.dtype) -> None:
 
 
 def test_autocast_of_what_torch_has_not() -> None:
+    torch.manual_seed(0)
     words = (
         torch.tensor([[1, 2, 3, 4], [1, 2, 0, 0]]),
         torch.tensor([4, 2]),
@@ -219,6 +220,7 @@ def test_autocast_of_what_torch_has_not() -> None:
         "feed forward": (FeedForward(D, 8), (X.float(),)),
         "attention only": (AttentionOnly(5, D, 2, 2, N), (words[0],)),
         "encoder and decoder": (EncoderDecoder(5, 5, 4, AdditiveAttention(4, 4, 4)), words),
+        "encoder and decoder, products": (EncoderDecoder(5, 5, 4, attend), words),
     }
     for name, (module, inputs) in modules.items():
         exact = module(*inputs)
