@@ -49,6 +49,11 @@ def product_dtype(x: Array, xp: Any) -> Any:
     return (one @ one).dtype
 
 
+def or_1(x: Array, xp: Any) -> Array:
+    """Return x, and 1 where it is 0, to divide by."""
+    return xp.where(x == 0, 1.0, x)
+
+
 def constant(x: Array) -> Array:
     """Cut x out of torch's gradients, where the result is the same for any x."""
     return x.detach() if hasattr(x, "detach") else x

@@ -7,8 +7,16 @@ from array_api_compat import device
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import at_least_float32, attend, causal_mask, gather, narrow, unseen_as_0, wide
-from attention_core.long._tiles import constant, cut, leading_axes, product_dtype, tiles
+from attention_core.attention import (
+    attend,
+    causal_mask,
+    gather,
+    has_16_bits,
+    in_float32,
+    unseen_as_0,
+    wide,
+)
+from attention_core.long._tiles import constant, cut, leading_axes, or_1, product_dtype, tiles
 
 
 def window_mask(
@@ -77,6 +85,9 @@ def sliding_window_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("window", window, 1)
     _checks.integer("tile", tile, 1)
+    if has_16_bits(q, xp):  # too few for large scores
+        options = {"window": window, "mask": mask, "causal": causal, "scale": scale, "tile": tile}
+        return in_float32(sliding_window_attention, q, k, v, **options)
     n_q, n_k = q.shape[-2], k.shape[-2]
     ahead = 0 if causal else window - 1
     outputs = []
@@ -87,10 +98,9 @@ def sliding_window_attention(
         allowed = window_mask(*sizes, window=window, causal=causal, offset=first - keys.start, like=q)
         if mask is not None:
             allowed = allowed & cut(mask, rows, keys)
-        few = (wide(x, xp) for x in (q[..., rows, :], k[..., keys, :], v[..., keys, :]))
-        near = attend(*few, mask=allowed, scale=scale).output  # (..., tile, d_v)
-        outputs.append(narrow(near, q, xp))
-    return xp.concat(outputs, axis=-2)
+        near = attend(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
+        outputs.append(near.output)  # (..., tile, d_v)
+    return xp.concat(outputs, axis=-2)  # (..., n_q, d_v)
 
 
 def elu_plus_one(x: Array) -> Array:
@@ -123,8 +133,7 @@ def linear_attention(
     Formula: output_i = φ(q_i) Σ_j φ(k_j)ᵀ v_j / (φ(q_i) Σ_j φ(k_j)ᵀ), with φ = `feature_map`; with
     `causal` the sums run over j <= i + n_k - n_q. This is not softmax attention: the weight of a key
     is φ(q_i) · φ(k_j) in the place of exp(q_i · k_j / √d_k).
-    Shapes: as in `attend`; feature_map (..., n, d_k) -> (..., n, d_f), not negative (`elu_plus_one`);
-    it is given at least float32.
+    Shapes: as in `attend`; feature_map (..., n, d_k) -> (..., n, d_f), not negative (`elu_plus_one`).
     mask (..., 1, n_k) or (n_k,): a key is hidden from all queries or from none, since all share one sum.
     Time O(n · d_f · d_v); memory O(d_f · d_v + tile²) for each leading index, however long the sequence,
     and the output twice.
@@ -152,30 +161,34 @@ def linear_attention(
             "mask must be the same for all queries, (..., 1, n_k), since they share one sum over the keys, "
             f"got {tuple(mask.shape)}; to hide the future write causal=True"
         )
-    n_q, n_k = q.shape[-2], k.shape[-2]
+    if has_16_bits(q, xp):  # too few for a long sum
+        options = {"feature_map": feature_map, "mask": mask, "causal": causal, "tile": tile}
+        return in_float32(linear_attention, q, k, v, **options)
+    n_q, n_k, dtype = q.shape[-2], k.shape[-2], product_dtype(q, xp)
     ahead = n_k - n_q  # query i stands beside key i + ahead
     sees = _sees(mask, n_q, n_k, causal, q, xp)  # (..., n_q, 1)
-    d_f, dtype = _features(feature_map, q[..., :1, :], xp).shape[-1], product_dtype(q, xp)
-    sizes = (*leading_axes(q, k, v, mask), d_f, v.shape[-1] + 1)
-    state = xp.zeros(sizes, dtype=at_least_float32(v.dtype, xp), device=device(v))  # Σ φ(k)ᵀ [v, 1]
+    d_f = _features(feature_map, q[..., :1, :], xp).shape[-1]
+    state = xp.zeros((*leading_axes(q, k, v, mask), d_f, v.shape[-1] + 1), dtype=q.dtype, device=device(q))
     for keys in tiles(max(ahead, 0) if causal else n_k, tile):  # the keys before every query
         phi_k_t, v_1 = _keys(feature_map, k, v, mask, keys, xp)
-        state = state + phi_k_t @ v_1  # (..., d_f, d_v + 1)
+        state = state + phi_k_t @ v_1  # (..., d_f, d_v + 1)  Σ φ(k)ᵀ [v, 1]
     outputs = []
     for rows in tiles(n_q, tile):
         phi_q = _features(feature_map, q[..., rows, :], xp)  # (..., tile, d_f)
-        phi_q = phi_q / _largest(phi_q, xp)  # (..., tile, d_f)  only ratios count, and these do not underflow
+        largest = xp.max(xp.abs(constant(phi_q)), axis=-1, keepdims=True)  # (..., tile, 1)
+        phi_q = phi_q / or_1(largest, xp)  # (..., tile, d_f)  only ratios count, and these do not underflow
         sums = wide(phi_q @ state, xp)  # (..., tile, d_v + 1)
-        if causal and rows.stop + ahead > 0:
+        if causal and rows.stop + ahead > 0:  # and the keys beside these queries
             beside = slice(max(rows.start + ahead, 0), rows.stop + ahead)
             phi_k_t, v_1 = _keys(feature_map, k, v, mask, beside, xp)
             past = causal_mask(rows.stop - rows.start, beside.stop - beside.start, like=q)  # (tile, tile)
             weights = xp.where(past, phi_q @ phi_k_t, 0.0)  # (..., tile, tile)
             sums = sums + gather(weights, v_1, past, xp)
             state = state + phi_k_t @ v_1
-        output = _ratio(sums, sees[..., rows, :], xp)  # (..., tile, d_v)
+        o, l = sums[..., :-1], sums[..., -1:]  # noqa: E741
+        output = xp.where(sees[..., rows, :] & (l == 0), xp.nan, o / or_1(l, xp))  # (..., tile, d_v)
         outputs.append(xp.astype(output, dtype, copy=False))
-    return xp.concat(outputs, axis=-2)
+    return xp.concat(outputs, axis=-2)  # (..., n_q, d_v)
 
 
 def low_rank_attention(
@@ -199,29 +212,27 @@ def low_rank_attention(
     """
     shapes = "q ... n_q d_k | k ... n_k d_k | v ... n_k d_v | w_k r n_k | w_v r n_k"
     xp = _checks.inputs(shapes, q=q, k=k, v=v, w_k=w_k, w_v=w_v)
-    mixed_k, mixed_v = (
-        wide(w_k, xp) @ wide(k, xp),
-        wide(w_v, xp) @ wide(v, xp),
-    )  # (..., r, d_k), (..., r, d_v)
-    return narrow(attend(wide(q, xp), mixed_k, mixed_v, scale=scale).output, q, xp)  # (..., n_q, d_v)
+    if has_16_bits(q, xp):  # too few for a long sum
+        return in_float32(low_rank_attention, q, k, v, w_k, w_v, scale=scale)
+    mixed_k = w_k @ k  # (..., r, d_k)
+    mixed_v = w_v @ v  # (..., r, d_v)
+    return attend(q, mixed_k, mixed_v, scale=scale).output  # (..., n_q, d_v)
 
 
 def _features(feature_map: Callable[[Array], Array], x: Array, xp: Any) -> Array:
-    """Return φ(x), at least float32."""
-    phi = feature_map(wide(x, xp))
+    """Return φ(x) (..., n, d_f), for x (..., n, d)."""
+    phi = feature_map(x)
     if tuple(phi.shape[:-1]) != tuple(x.shape[:-1]):
-        raise ValueError(
-            "feature_map must keep every axis but the last: "
-            f"it made shape {tuple(phi.shape)} of {tuple(x.shape)}"
-        )
-    return wide(phi, xp)
+        came = f"it made shape {tuple(phi.shape)} of {tuple(x.shape)}"
+        raise ValueError(f"feature_map must keep every axis but the last: {came}")
+    return wide(phi, xp)  # torch.autocast may have chosen 16 bits
 
 
 def _keys(
     feature_map: Callable[[Array], Array], k: Array, v: Array, mask: Array | None, keys: slice, xp: Any
 ) -> tuple[Array, Array]:
     """Return φ(k)ᵀ (..., d_f, n) and [v, 1] (..., n, d_v + 1) of n keys, 0 where these are hidden."""
-    k, v, mask = k[..., keys, :], wide(v[..., keys, :], xp), cut(mask, keys=keys)
+    k, v, mask = k[..., keys, :], v[..., keys, :], cut(mask, keys=keys)
     phi_k = _features(feature_map, unseen_as_0(k, mask, xp), xp)  # (..., n, d_f)
     ones = xp.ones((*v.shape[:-1], 1), dtype=v.dtype, device=device(v))
     v_1 = xp.concat([v, ones], axis=-1)  # (..., n, d_v + 1)  the column of ones sums the weights
@@ -231,21 +242,9 @@ def _keys(
     return xp.matrix_transpose(phi_k), v_1
 
 
-def _largest(phi: Array, xp: Any) -> Array:
-    """Return the largest feature of each row, (..., n, 1); 1 where all are 0."""
-    largest = xp.max(xp.abs(constant(phi)), axis=-1, keepdims=True)
-    return xp.where(largest == 0, 1.0, largest)
-
-
 def _sees(mask: Array | None, n_q: int, n_k: int, causal: bool, like: Array, xp: Any) -> Array:
     """Return for each query whether there is a key that it may see, (..., n_q, 1)."""
     i, j = (xp.arange(n, device=device(like)) for n in (n_q, n_k))
     last = i[:, None] + n_k - n_q if causal else xp.full_like(i[:, None], n_k - 1)  # (n_q, 1)
     first = 0 if mask is None else xp.min(xp.where(cut(mask), j, n_k), axis=-1, keepdims=True)  # (..., 1, 1)
     return first <= last
-
-
-def _ratio(sums: Array, sees: Array, xp: Any) -> Array:
-    """Return o / l for sums [o, l]. Where l is 0 that is 0 for a query that sees no key, else NaN."""
-    o, l = sums[..., :-1], sums[..., -1:]  # noqa: E741
-    return xp.where(sees & (l == 0), xp.nan, o / xp.where(l == 0, 1.0, l))

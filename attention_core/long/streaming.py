@@ -7,8 +7,17 @@ from array_api_compat import array_namespace
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import _scale, causal_mask, gather, masked, unseen_as_0, wide
-from attention_core.long._tiles import by_head, constant, cut, product_dtype, tiles
+from attention_core.attention import (
+    attention_scores,
+    causal_mask,
+    gather,
+    has_16_bits,
+    in_float32,
+    masked,
+    unseen_as_0,
+    wide,
+)
+from attention_core.long._tiles import by_head, constant, cut, or_1, product_dtype, tiles
 
 
 class Partial(NamedTuple):
@@ -28,7 +37,7 @@ class Partial(NamedTuple):
     def output(self) -> Array:
         """The attention output over the keys so far: o / l, and 0 where nothing may be attended."""
         xp = array_namespace(self.l)
-        return self.o / xp.where(self.l == 0, 1.0, self.l)  # (..., n_q, d_v)
+        return self.o / or_1(self.l, xp)  # (..., n_q, d_v)
 
 
 class Step(NamedTuple):
@@ -59,7 +68,15 @@ def partial_attention(
     Partial(m=array([[3.]]), l=array([[1.]]), o=array([[10.]]))
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
-    return _part(wide(q, xp) * _scale(scale, q), k, v, mask, xp)
+    q, k, v = (wide(x, xp) for x in (q, k, v))
+    k = unseen_as_0(k, mask, xp)  # padding may hold anything
+    scores = wide(attention_scores(q, k, scale=scale), xp)  # (..., n_q, n_k)  q kᵀ / √d_k
+    scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
+    m = xp.max(constant(scores), axis=-1, keepdims=True)  # (..., n_q, 1)
+    scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
+    e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
+    l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
+    return Partial(m, l, wide(gather(e, v, mask, xp), xp))  # o (..., n_q, d_v)  e v
 
 
 def merge_partial(a: Partial, b: Partial) -> Partial:
@@ -118,15 +135,16 @@ def streaming_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_q", tile_q, 1)
     _checks.integer("tile_k", tile_k, 1)
-    scale, dtype = _scale(scale, q), product_dtype(q, xp)
-    n_q, n_k = q.shape[-2], k.shape[-2]
+    if has_16_bits(q, xp):  # too few for a long sum
+        options = {"mask": mask, "causal": causal, "scale": scale, "tile_q": tile_q, "tile_k": tile_k}
+        return in_float32(streaming_attention, q, k, v, **options)
+    n_q, n_k, dtype = q.shape[-2], k.shape[-2], product_dtype(q, xp)
 
     def one_head(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
         outputs = []
         for rows in tiles(n_q, tile_q):
             offset = rows.start + n_k - n_q if causal else None
-            scaled_q = wide(q[rows, :], xp) * scale  # (tile_q, d_k)
-            for step in _steps(scaled_q, k, v, cut(mask, rows), offset, tile_k, xp):
+            for step in _steps(q[rows, :], k, v, cut(mask, rows), offset, scale, tile_k):
                 merged = step.merged  # m, l (tile_q, 1), o (tile_q, d_v)
             outputs.append(xp.astype(merged.output, dtype, copy=False))
         return xp.concat(outputs, axis=-2)  # (n_q, d_v)
@@ -156,17 +174,23 @@ def streaming_ledger(
     1 2 3.0 [[2.7616]]
     2 3 3.0 [[2.5752]]
     """
-    xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
+    _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_k", tile_k, 1)
     offset = k.shape[-2] - q.shape[-2] if causal else None
-    return _steps(wide(q, xp) * _scale(scale, q), k, v, mask, offset, tile_k, xp)
+    return _steps(q, k, v, mask, offset, scale, tile_k)
 
 
 def _steps(
-    scaled_q: Array, k: Array, v: Array, mask: Array | None, offset: int | None, tile_k: int, xp: Any
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    offset: int | None,
+    scale: float | None,
+    tile_k: int,
 ) -> Iterator[Step]:
     """Merge tile after tile of keys; with an offset, query i sees the keys up to i + offset."""
-    n_q, n_k = scaled_q.shape[-2], k.shape[-2]
+    n_q, n_k = q.shape[-2], k.shape[-2]
     if offset is not None:
         n_k = min(max(n_q + offset, 1), n_k)  # the keys after these are in the future of all queries
     merged = None
@@ -175,21 +199,9 @@ def _steps(
         if offset is not None and keys.stop > offset + 1:  # some of them are in the first query's future
             past = causal_mask(n_q, keys.stop - keys.start, offset=offset - keys.start, like=k)
             allowed = past if allowed is None else allowed & past
-        tile = _part(scaled_q, k[..., keys, :], v[..., keys, :], allowed, xp)
+        tile = partial_attention(q, k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
         merged = tile if merged is None else merge_partial(merged, tile)
         yield Step(keys.start, keys.stop, tile, merged)
-
-
-def _part(scaled_q: Array, k: Array, v: Array, mask: Array | None, xp: Any) -> Partial:
-    """Return the Partial of inputs that have been checked."""
-    k, v = unseen_as_0(wide(k, xp), mask, xp), wide(v, xp)
-    scores = wide(scaled_q @ xp.matrix_transpose(k), xp)  # (..., n_q, n_k)  q kᵀ / √d_k
-    scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
-    m = xp.max(constant(scores), axis=-1, keepdims=True)  # (..., n_q, 1)
-    scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
-    e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
-    l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
-    return Partial(m, l, wide(gather(e, v, mask, xp), xp))  # o (..., n_q, d_v)  e v
 
 
 def _or_0(m: Array, xp: Any) -> Array:

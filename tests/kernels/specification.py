@@ -41,7 +41,7 @@ def loop_attend_all(
     """Return weights and output for every leading index, one head after the other."""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     leading, heads = _heads(q, k, v, mask)
-    both = [loop_attend(*head, scale) for head in heads]
+    both = [loop_attend(*rows, scale) for rows in heads]
     weights, output = (np.array([each[i] for each in both]) for i in range(2))
     return weights.reshape(*leading, *weights.shape[1:]), output.reshape(*leading, *output.shape[1:])
 
@@ -57,7 +57,7 @@ def loop_linear_all(
 
 def _heads(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None
-) -> tuple[tuple[int, ...], list[Any]]:
+) -> tuple[tuple[int, ...], list[tuple[Rows, Rows, Rows, Any]]]:
     """Return the leading axes of all, and for each leading index the rows of q, k, v and the mask."""
     sizes = q.shape[-2], k.shape[-2]
     mask = np.broadcast_to(
@@ -65,7 +65,8 @@ def _heads(
     )
     leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask)))
     full = [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v, mask)]
-    return leading, [[x[index].tolist() for x in full] for index in np.ndindex(*leading)]
+    rows = [[x[index].tolist() for index in np.ndindex(*leading)] for x in full]
+    return leading, list(zip(*rows, strict=True))
 
 
 def loop_additive(q: Rows, k: Rows, w_q: Rows, w_k: Rows, w_v: Row) -> Rows:
