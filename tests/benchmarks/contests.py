@@ -119,6 +119,7 @@ def kernels(
 
 def compiled(mask: Kernel | None = None) -> Callable[[int], tuple[Run, Run]]:
     def rivals(n: int) -> tuple[Run, Run]:
+        torch.compiler.reset()  # otherwise it compiles for sizes that vary
         ours, usual = (torch.compile(kernel, fullgraph=True) for kernel in (output_of, usual_torch))
         both = kernels("torch", ours, usual, mask)(n)
         for run in both:

@@ -28,6 +28,7 @@ def agree(first: Any, second: Any) -> None:
     assert_allclose(np.asarray(first), np.asarray(second), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
 @pytest.mark.parametrize("contest", c.CONTESTS, ids=str)
 def test_rivals_compute_the_same(contest: c.Contest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))  # no C++ here
