@@ -258,13 +258,17 @@ def test_a_weight_three_times_as_large_is_plainly_larger(draw):
     heads = [["h"]] if draw is figures.head_maps else []
     weights = np.array([[0.31, 0.11, 0.58]])
     figure, _ = figures.draw(draw, weights[None] if heads else weights, ["q"], ["a", "b", "c"], *heads)
-    marks = [bar for bar in figure.axes[0].patches if is_purple(bar.get_facecolor())]
+    marks = [bar for bar in figure.axes[0].patches if isinstance(bar, Rectangle) and is_purple(fill_of(bar))]
     marks.sort(key=lambda bar: bar.get_x())
-    dark = [bar.get_width() * bar.get_height() * (1 - luminance(bar.get_facecolor())) for bar in marks]
+    dark = [bar.get_width() * bar.get_height() * (1 - luminance(fill_of(bar))) for bar in marks]
     assert dark[0] >= 3 * dark[1]
 
 
-def is_purple(color) -> bool:
+def fill_of(bar: Rectangle) -> str:
+    return matplotlib.colors.to_hex(bar.get_facecolor())
+
+
+def is_purple(color: str) -> bool:
     red, green, blue = matplotlib.colors.to_rgb(color)
     return red > green and blue > green
 
