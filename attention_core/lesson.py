@@ -22,7 +22,8 @@ from tqdm import tqdm
 
 from attention_core._numbers import DIGITS, in_line, printed
 from attention_core.attention import Attention, attend, softmax
-from attention_core.figures import bundle, draw, fold, note, words_below
+from attention_core.figures import bundle, draw, fold, is_chart, note, words_below
+from attention_core.figures.svg import Picture, still
 from attention_core.worked import Example, Row, Section, compare, computed
 
 TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
@@ -73,15 +74,22 @@ class _Line:
         """Do nothing: each writing is shown at once."""
 
 
-def show(figure: Callable[..., str], *args: Any, trained: bool = False, **kwargs: Any) -> None:
-    """Draw `figure(ax, *args, **kwargs)` below the cell, with the same facts in words.
+def show(figure: Callable[..., str | Picture], *args: Any, trained: bool = False, **kwargs: Any) -> None:
+    """Draw `figure` below the cell, with the same facts in words.
 
+    A chart is drawn on axes that it gets first, `figure(ax, *args, **kwargs)`; the canvas returns its
+    picture, which answers to mouse and keyboard where the notebook runs, and is a PNG where it is stored.
     The words are the picture's alt text and, folded below it, open to every reader; they are made
     from the arrays, so a check of the stored text is a check of the numbers drawn. `trained` marks
     a picture of what a model has learned: its pixels may differ from one processor to another.
     """
-    drawn, words = draw(figure, *args, **kwargs)
-    data, metadata = bundle(drawn, words)
+    if is_chart(figure):
+        drawn, words = draw(figure, *args, **kwargs)
+        data, metadata = bundle(drawn, words)
+    else:
+        picture: Any = figure(*args, **kwargs)
+        data, metadata = still(picture)
+        data, words = data | {"text/html": picture.svg}, picture.words
     if trained:
         metadata["image/png"]["trained"] = True  # so no check compares them
     display(data, metadata=metadata, raw=True)

@@ -23,6 +23,7 @@ class Mutant(NamedTuple):
 
 # These change nothing that torch, ONNX or the plain loops would notice on ordinary numbers, or stand in
 # lines for which there is no oracle. What an oracle sees is proven by the oracle, and not here again.
+UNEQUAL = p.a_key_blocked_for_some_changes_only_the_others
 ATTENTION = [
     Mutant("maximum not subtracted", "xp.exp(x - m)", "xp.exp(x)", p.softmax_of_huge_scores),
     Mutant("-1e9 for -inf", "scores, -xp.inf)", "scores, -1e9)", p.a_row_without_keys_is_zero),
@@ -36,6 +37,23 @@ ATTENTION = [
     Mutant("offset ignored", "n_k - n_q if offset is None else offset", "0", p.masks_are_as_drawn),
     Mutant("offset for none", "n_k - n_q if offset is None", "0 if offset is None", p.masks_are_as_drawn),
     Mutant("padding one too long", "return (j < lengths", "return (j <= lengths", p.masks_are_as_drawn),
+    Mutant("padding kept", "k = unseen_as_0(k, mask, xp)", "", p.a_blocked_key_or_value_changes_no_gradient),
+    Mutant("large padding kept", ".max ** 0.5", ".max", p.a_blocked_key_or_value_changes_nothing),
+    Mutant("NaN hidden", "harmless | _seen(mask, k, xp)", "harmless", UNEQUAL),
+    Mutant("NaN left out", "met, xp.nan, product[..., :-1]", "met, 0.0, product[..., :-1]", UNEQUAL),
+    Mutant("NaN in every column", "& ~xp.all(finite, axis=-2, keepdims=True)", "", UNEQUAL),
+    Mutant(
+        "large values kept",
+        "finite & _seen(mask, v, xp)",
+        "finite",
+        p.a_blocked_key_or_value_changes_no_gradient,
+    ),
+    Mutant(
+        "NaN where all is blocked",
+        "xp.where(xp.any(mask, axis=-1, keepdims=True), weights, 0.0)",
+        "weights",
+        p.a_row_without_keys_is_zero,
+    ),
 ]
 
 SCORING = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attention_core import attend, softmax
-from attention_core.figures import score_bars
+from attention_core.figures import canvas, score_bars, svg
 from attention_core.lesson import (
     attention_hints,
     check,
@@ -67,6 +67,23 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
     for trained in (False, True):
         picture = shown(show, score_bars, *bars, trained=trained)[0]
         assert picture["metadata"]["image/png"].get("trained", False) is trained
+
+
+def test_the_canvas_is_live_beside_its_still(qkv) -> None:
+    (q, k, v), steps = qkv, attend(*qkv)
+    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    drawn = canvas(q, k, v, steps, stage=1)
+    data, metadata = svg.still(drawn)
+    about = picture.pop("metadata")
+    assert picture == data | {"text/html": drawn.svg} and about == metadata
+    assert about["image/png"]["alt"] == picture["text/plain"] == drawn.words
+    assert drawn.words in below["text/html"]
+
+
+def test_without_the_tools_that_build_the_course_the_canvas_is_live_all_the_same(qkv, monkeypatch) -> None:
+    monkeypatch.setattr(svg, "find_spec", lambda _: None)
+    picture, _ = shown(show, canvas, *qkv, attend(*qkv))
+    assert "<svg" in picture["text/html"] and "image/png" not in picture
 
 
 def test_predict_unanswered_shows_the_question_and_folds_the_answer() -> None:
