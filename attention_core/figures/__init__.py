@@ -47,6 +47,7 @@ from attention_core.figures.heatmaps import (
     scores_heatmap,
     weights_heatmap,
 )
+from attention_core.figures.matching import places, row_times_matrix
 from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
@@ -55,7 +56,7 @@ __all__ = [
     "attention_graph", "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width",
     "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
     "learning_curves", "mask_map", "multi_head_sketch", "note",
-    "png", "position_clocks", "rotary_pairs", "saturation", "save_svg",
+    "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix", "saturation", "save_svg",
     "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
     "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
     "weights_heatmap", "words_below",

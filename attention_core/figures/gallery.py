@@ -118,6 +118,20 @@ def _it_animal() -> dict[str, Any]:
 
 
 @entry
+def places() -> Arguments:
+    s1, names = _it_animal(), ["animal", "street"]
+    has = s1["k"][[s1["tokens"].index(name) for name in names]]
+    return s1["q"][s1["it"]], has, "it", names, s1["features"]
+
+
+@entry
+def row_times_matrix() -> Arguments:
+    s1 = _it_animal()
+    x, w = s1["embeddings"][s1["it"]], s1["w_q"].T  # for rows: x W
+    return x, w, x @ w, "it", s1["features"], "q", [f"place {i}" for i in range(4)]
+
+
+@entry
 def dot_product_angle() -> Arguments:
     s1, names = _it_animal(), ["animal", "street"]
     q, k = s1["q"][s1["it"]], s1["k"][[s1["tokens"].index(name) for name in names]]
