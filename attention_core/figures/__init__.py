@@ -38,6 +38,7 @@ from attention_core.figures.curves import (
     variance_lines,
 )
 from attention_core.figures.diagrams import bahdanau
+from attention_core.figures.dots import score_dots
 from attention_core.figures.graphs import attention_graph
 from attention_core.figures.heatmaps import (
     alignment_map,
@@ -57,7 +58,7 @@ __all__ = [
     "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
     "learning_curves", "mask_map", "multi_head_sketch", "note",
     "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix", "saturation", "save_svg",
-    "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
+    "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
     "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
     "weights_heatmap", "words_below",
 ]  # fmt: skip

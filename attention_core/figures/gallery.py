@@ -251,6 +251,16 @@ def _dot_products(d_k: int, pairs: int) -> Array:
 
 
 @entry
+def score_dots() -> Arguments:
+    """Scores of a query and eight keys whose entries are 1 or -1 by chance."""
+    rng, rows = np.random.default_rng(0), []
+    for d_k in WIDTHS[::2]:
+        query, keys = rng.choice([-1.0, 1.0], size=d_k), rng.choice([-1.0, 1.0], size=(8, d_k))
+        rows.append(keys @ query)
+    return rows, [f"d_k = {d_k}" for d_k in WIDTHS[::2]]
+
+
+@entry
 def variance_lines() -> Arguments:
     products = [_dot_products(d_k, 4000) for d_k in WIDTHS]
     scaled = [(x / np.sqrt(d_k)).var() for x, d_k in zip(products, WIDTHS, strict=True)]
