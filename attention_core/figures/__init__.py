@@ -31,6 +31,7 @@ from attention_core.figures.curves import (
     kernel_regression,
     learning_curves,
     saturation,
+    slope_curve,
     softmax_curve,
     variance_lines,
 )
@@ -53,7 +54,8 @@ __all__ = [
     "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "kernel_regression",
     "learning_curves", "mask_map", "matrix_vector", "multi_head_block", "multi_head_sketch", "note",
     "png", "position_clocks", "qkv_pipeline", "rotary_pairs", "saturation", "save_svg",
-    "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
+    "score_bars", "score_tiles", "scores_heatmap", "shown", "slope_curve", "softmax_curve",
+    "temperature_bars",
     "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
     "weights_heatmap", "words_below",
 ]  # fmt: skip
