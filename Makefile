@@ -20,7 +20,7 @@ COLAB_RUN := .venv-colab/$(BIN)/python
 # Tests and notebooks run two at a time; the browser tests share one browser, a notebook's cells one kernel.
 TESTS := -n 2 --dist loadgroup
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 --nbval-kernel-startup-timeout 120
-NBVAL += notebooks/[0-9]*.ipynb
+NBVAL += -p tests.notebooks.stills notebooks/[0-9]*.ipynb
 QUICK := tests/kernels tests/worked
 
 # Empty files whose dates say what has been installed, and when.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 from unicodedata import category, east_asian_width
 from warnings import catch_warnings, filterwarnings
 
@@ -91,6 +91,11 @@ def sized_by_content(function: Drawing) -> Drawing:
     """Mark a drawing function that is laid out in inches (see `page`)."""
     vars(function)["size"] = None
     return function
+
+
+def is_chart(function: Callable[..., Any]) -> TypeGuard[Callable[..., str]]:
+    """Does `function` draw on axes? Others return their picture (see `svg`)."""
+    return hasattr(function, "size")
 
 
 def draw(function: Callable[..., str], *args: Any, **kwargs: Any) -> tuple[Figure, str]:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from attention_core import figures
 from attention_core.attention import attend, attention_scores, causal_mask, softmax
+from attention_core.figures.svg import Picture, standalone
 from attention_core.positions import rotary_positions, sinusoidal_positions
 from attention_core.scoring import additive_scores, gaussian_scores
 from attention_core.worked import load
@@ -22,11 +23,17 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Arguments = tuple[Any, ...]
 
 GALLERY: dict[str, Callable[[], Arguments]] = {}  # name of a drawing function -> its arguments
+CANVASES: dict[str, Callable[[], Picture]] = {}  # the canvas, and what else it can show
 
 
 def entry(arguments: Callable[[], Arguments]) -> Callable[[], Arguments]:
     """Enter into the gallery what the drawing function of the same name is given."""
     return GALLERY.setdefault(arguments.__name__, arguments)
+
+
+def canvas_entry(drawn: Callable[[], Picture]) -> Callable[[], Picture]:
+    """Enter a canvas into the gallery."""
+    return CANVASES.setdefault(drawn.__name__, drawn)
 
 
 def picture(name: str) -> tuple[Figure, str]:
@@ -39,14 +46,62 @@ def write_figures(folder: Path) -> None:
     page = (
         "# Figures\n\n"
         "Drawn by `attention_core/figures/` from computed values; made by `make figures`, "
-        "never edited by hand. Each name is the function that draws the picture.\n"
+        "never edited by hand. A name is that of the function which draws the picture.\n"
     )
+    words = {}
+    for name, drawn in CANVASES.items():
+        (folder / f"{name}.svg").write_text(standalone(drawn()), encoding="utf-8", newline="\n")
+        words[name] = drawn().words
     for name in GALLERY:
-        figure, alt = picture(name)
-        figures.save_svg(figure, alt, folder / f"{name}.svg")
+        figure, words[name] = picture(name)
+        figures.save_svg(figure, words[name], folder / f"{name}.svg")
+    for name, alt in words.items():
         text = "".join(f"\\{c}" if c in r"\`*_[]<>|$#" else c for c in alt)  # nothing is markup
         page += f"\n## {name}\n\n![{text}]({name}.svg)\n\n{text}\n"
     (folder / "README.md").write_text(page, encoding="utf-8", newline="\n")
+
+
+# --- the canvas -------------------------------------------------------------------------------
+
+
+@canvas_entry
+def canvas() -> Picture:
+    s0 = load("one-query")
+    q, k, v = s0["q"], s0["k"], s0["v"]
+    return figures.canvas(q, k, v, attend(q, k, v), picked=("scores", 0, 1))
+
+
+@canvas_entry
+def canvas_of_tokens() -> Picture:
+    s1 = _it_animal()
+    q, k, v, tokens, scale = (s1[name] for name in ("q", "k", "v", "tokens", "scale"))
+    steps = attend(q, k, v, scale=scale)
+    place, names = ("weights", s1["it"], tokens.index("animal")), s1["features"]
+    return figures.canvas(
+        q, k, v, steps, divisor=1 / scale, queries=tokens, keys=tokens, features=names, picked=place
+    )
+
+
+@canvas_entry
+def canvas_of_heads() -> Picture:
+    q, k, v = np.random.default_rng(0).integers(-2, 3, (3, 4, 3, 2)).astype(float)
+    names = ["cat", "chases", "mouse"]
+    picked = ("output", 1, 0)
+    return figures.canvas(q, k, v, attend(q, k, v), queries=names, keys=names, head=1, picked=picked)
+
+
+@canvas_entry
+def canvas_with_a_mask() -> Picture:
+    s3 = load("three-tokens")
+    q, k, v = s3["q"], s3["k"], s3["v"]
+    return figures.canvas(q, k, v, attend(q, k, v, mask=causal_mask(3)), picked=("weights", 1, 0))
+
+
+@canvas_entry
+def canvas_in_tiles() -> Picture:
+    q, k, v = np.random.default_rng(0).integers(-1, 2, (3, 8, 4)).astype(float)
+    steps = attend(q, k, v, mask=causal_mask(8))
+    return figures.canvas(q, k, v, steps, tile=(2, 4), picked=("scores", 5, 2))
 
 
 # --- S1: it -> animal -------------------------------------------------------------------------
@@ -60,13 +115,6 @@ def _it_animal() -> dict[str, Any]:
     steps = attend(q, k, v, scale=s1["scale"])
     of_it = {"scores": steps.scores[it], "weights": steps.weights[it], "output": steps.output[it]}
     return {**s1.inputs, "q": q, "k": k, "v": v, "it": it, **of_it, "all_weights": steps.weights}
-
-
-@entry
-def matrix_vector() -> Arguments:
-    s1 = _it_animal()
-    i = s1["tokens"].index("animal")
-    return s1["w_k"], s1["embeddings"][i], s1["k"][i], "animal", s1["features"], "k"
 
 
 @entry
@@ -109,28 +157,12 @@ def waterfall() -> Arguments:
     return weights, values, weights * values, s1["output"][0], s1["tokens"], "output[0]"
 
 
-@entry
-def qkv_pipeline() -> Arguments:
-    s1 = _it_animal()
-    i = s1["tokens"].index("animal")
-    ws, ys = [s1[w] for w in ("w_q", "w_k", "w_v")], [s1[y][i] for y in "qkv"]
-    return s1["embeddings"][i], *ws, *ys, "animal", s1["features"]
-
-
 # --- steps and parts of attention -------------------------------------------------------------
 
 
 @entry
 def multi_head_sketch() -> Arguments:
     return 512, 8, 64
-
-
-@entry
-def attention_flow() -> Arguments:
-    s0 = load("one-query")
-    q, k, v = s0["q"], s0["k"], s0["v"]
-    steps = attend(q, k, v)
-    return q[0], k, v, steps.scores[0], steps.weights[0], steps.output[0], _names("k", 3)
 
 
 @entry
@@ -142,11 +174,6 @@ def bahdanau() -> Arguments:
     scores = np.tanh(decoder @ w_q.T + states @ w_k.T) @ w_v  # additive: w_v . tanh(W_q s + W_k h)
     weights = softmax(scores)
     return states, decoder, scores, weights, weights @ states, ["green", "tea", "please"]
-
-
-@entry
-def multi_head_block() -> Arguments:
-    return 512, 8, 64
 
 
 @entry

@@ -67,6 +67,13 @@ def picture(width: float, height: float, words: str, *parts: str, css: str = "")
     return Picture(f"{head}{style}{''.join(parts)}</svg>", words, wide, high)
 
 
+def standalone(picture: Picture) -> str:
+    """Return the picture as a file of its own: black on a white card, whatever the page behind it."""
+    head, _, rest = picture.svg.replace('style="', 'style="color:#000;', 1).partition(">")
+    card = f'<rect width="{picture.width}" height="{picture.height}" rx="8" fill="#fff"/>'
+    return f"{head}>{card}{rest}\n"
+
+
 def png(picture: Picture, scale: float = 2.0) -> bytes | None:
     """Return the picture as PNG on white, `scale` image pixels for a CSS pixel; None without resvg-py.
 

@@ -30,7 +30,7 @@ NO_TORCH = ("00", "01", "02", "03", "04", "05", "08", "11", "15")  # as the READ
 TORCH_IS_OUT = nbformat.v4.new_code_cell('import sys; assert "torch" not in sys.modules')
 QUESTION = re.compile(r"^(?:predict|check)\(", re.MULTILINE)
 EXERCISE = re.compile(r"^check\(", re.MULTILINE)
-OPEN = re.compile(r"^\w+ = \.\.\..*\n", re.MULTILINE)
+OPEN = re.compile(r"^(?:\w+ = \.\.\..*|def \w+\(.*\):\n    return \.\.\.)\n", re.MULTILINE)
 SOLUTION = re.compile(r"<details>.*?```python\n(.*?)```.*?</details>", re.DOTALL)
 HEADING = re.compile(r"^## ", re.MULTILINE)
 NOT_YET: dict[str, list[str]] = {}  # tests that cannot pass yet, by notebook: what passes must go

@@ -112,7 +112,7 @@ def test_an_exercise_is_open_right_or_wrong() -> None:
     assert judge_exercise([0.3866, 0.267], Answer(np.array([0.386613, 0.267047]))) == ""
     assert "shape should be (2,), and yours is (3,)" in judge_exercise([1, 2, 3], Answer([1, 2]))
     assert "The numbers are right. The shape should be (1, 2)" in judge_exercise([1, 2], Answer([[1, 2]]))
-    assert "largest difference is 0.5000 at index [1]" in judge_exercise([1, 2.5], Answer([1, 2]))
+    assert "largest difference is 0.5 at index [1]" in judge_exercise([1, 2.5], Answer([1, 2]))
 
 
 @pytest.mark.parametrize("mine", ["text", None, [[1], [2, 3]], object()])
@@ -169,8 +169,8 @@ def test_an_exercise_reads_torch_tensors() -> None:
 
 def test_the_difference_is_found_beside_infinities() -> None:
     answer = Answer(np.array([[0.5, -np.inf], [1.0, 2.0]]))
-    assert "is 1.0000 at index [1, 0]: yours is 2.0000" in judge_exercise([[0.5, -np.inf], [2, 2]], answer)
-    assert "is inf at index [0, 1]: yours is 0.0000" in judge_exercise([[0.5, 0.0], [1.5, 2.0]], answer)
+    assert "is 1.0 at index [1, 0]: yours is 2.0" in judge_exercise([[0.5, -np.inf], [2, 2]], answer)
+    assert "is inf at index [0, 1]: yours is 0.0" in judge_exercise([[0.5, 0.0], [1.5, 2.0]], answer)
     assert "is nan at index [1, 1]: yours is nan" in judge_exercise([[0.5, -np.inf], [9, np.nan]], answer)
 
 
