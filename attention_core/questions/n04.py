@@ -162,7 +162,7 @@ def one_number(weights_of_it: Any, X_dog: Any, X_cat: Any) -> Answer:
         if w_v.shape != (5, 1):
             raise Hint(f"Five features and one number: the shape is (5, 1). Yours is {w_v.shape}.")
         both = np.array([(weights_of_it(x) @ (x @ w_v))[0] for x in (X_dog, X_cat)])
-        return wanted if np.abs(both - wanted).max() <= 0.05 else both
+        return wanted if np.abs(both - wanted).max() <= 0.02 else both
 
     share = weights_of_it(X_dog)[1]
     column = np.array([[0.0], [0.0], [1.0], [-1.0], [0.0]])
