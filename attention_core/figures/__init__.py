@@ -34,6 +34,7 @@ from attention_core.figures.curves import (
     kernel_regression,
     learning_curves,
     saturation,
+    slope_curve,
     softmax_curve,
     variance_lines,
 )
@@ -58,7 +59,7 @@ __all__ = [
     "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
     "learning_curves", "mask_map", "multi_head_sketch", "note",
     "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix", "saturation", "save_svg",
-    "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
-    "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
+    "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown", "slope_curve", "softmax_curve",
+    "temperature_bars", "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
     "weights_heatmap", "words_below",
 ]  # fmt: skip

@@ -280,6 +280,12 @@ def saturation() -> Arguments:
 
 
 @entry
+def slope_curve() -> Arguments:
+    weights = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    return weights, weights * (1 - weights)
+
+
+@entry
 def learning_curves() -> Arguments:
     """Gradient descent on half a square, x²/2: at each step x loses `rate` of itself."""
     steps, rates = list(range(0, 41, 4)), [0.1, 0.03, 0.005]
