@@ -27,7 +27,7 @@ from traitlets import dlink, link
 from attention_core.figures import shown
 from attention_core.figures.svg import Labels, isolated
 from attention_core.live._inputs import Refused
-from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, View
+from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, WHOLE, View
 
 Index = tuple[int, ...]
 Wide = tuple[int, int]
@@ -173,11 +173,12 @@ class Slider:
         log: bool = False,
     ) -> None:
         self.name, trait = name, view.inputs[name]
-        layout = Layout(width="64px", height=HEIGHT)
+        layout = Layout(width="78px", height=HEIGHT, flex="0 0 auto")
         self.entry = Entry(view, name, f"{label}, typed", index, layout=layout)
         self.entry.widget.add_class(QUIET)
         self.track = Track(self.entry, label, (trait.low, trait.high, step), wide, log)
         self.widget = HBox([self.track.widget, self.entry.widget])
+        self.widget.add_class(WHOLE)
         view.controls.append(self)
 
     def show(self, anew: bool) -> None:
@@ -203,7 +204,7 @@ class Table:
         columns: Labels,
         *,
         room: int = 50,
-        cell: int = 52,
+        cell: int = 60,
     ) -> None:
         self.view, self.name, self._room, self._cell = view, name, room, cell
         one = Layout(width="auto", height=HEIGHT, margin="0")  # shared by all boxes: fewer messages
@@ -244,7 +245,7 @@ class Table:
 
     def _reshape(self, n: int, m: int) -> None:
         self._shape = (n, m)
-        self.widget.layout.grid_template_columns = f"{self._room}px repeat({m}, {self._cell}px)"
+        self.widget.layout.grid_template_columns = f"{self._room}px repeat({m}, minmax(0, {self._cell}px))"
         rows = zip(self._heads[:n], self._entries, strict=False)
         cells = [[head, *(entry.widget for entry in row[:m])] for head, row in rows]
         self.widget.children = [_head(""), *self._tops[:m], *(widget for row in cells for widget in row)]

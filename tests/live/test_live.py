@@ -581,7 +581,7 @@ def test_one_bundle_holds_words_picture_and_view(kind: Kind) -> None:
     assert data[VIEW]["model_id"] == view.box.model_id
 
 
-def test_show_live_displays_that_bundle_and_the_words_folded_below_it() -> None:
+def test_show_live_displays_that_bundle_a_caption_and_the_words_folded_below_it() -> None:
     view = live.ValuesView()
     with patch("attention_core.live.display") as display, patch("attention_core.live.HTML") as html:
         live.show_live(view)
@@ -589,9 +589,8 @@ def test_show_live_displays_that_bundle_and_the_words_folded_below_it() -> None:
     data, metadata = view.bundle()
     assert picture.args == (data,) and picture.kwargs == {"metadata": metadata, "raw": True}
     (said,) = below.args
-    assert (
-        said["text/html"] == words_below(view.words) and said["text/plain"] and below.kwargs == {"raw": True}
-    )
+    assert said["text/html"] == f"<p>{live.MOVES}</p>{words_below(view.words)}"
+    assert said["text/plain"] == live.MOVES and below.kwargs == {"raw": True}
     assert said[VIEW]["model_id"] is html.return_value.model_id
     assert html.call_args.kwargs["layout"].display == "none", "a live page needs no second text"
 
