@@ -16,7 +16,20 @@ import numpy as np
 
 from attention_core import _numbers
 from attention_core._numbers import fixed
-from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array, em_width, shown
+from attention_core.figures._style import (
+    NEUTRAL,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    agree,
+    array,
+    em_width,
+    isolated,
+    shown,
+    weight_strength,
+)
 from attention_core.figures.svg import (
     SMALL,
     STRONGEST,
@@ -26,7 +39,6 @@ from attention_core.figures.svg import (
     broken,
     coloured,
     hatch,
-    isolated,
     path,
     picture,
     rect,
@@ -420,7 +432,7 @@ def level(place: Place, weight: float, old: float, color: str, is_picked: bool) 
     x, y, wide, high = place
     tall = high * weight
     bare = is_small(place)  # larger cells hold a number, too
-    strength = (0.4 + 0.6 * weight) * (1.0 if bare else STRONGEST[color])
+    strength = weight_strength(weight) * (1.0 if bare else STRONGEST[color])
     mark = rect(x, y + high - tall, wide, tall, color, strength, look=growth(weight, old))
     return (
         mark

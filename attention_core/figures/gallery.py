@@ -302,9 +302,10 @@ def alignment_map() -> Arguments:
 
 
 @entry
-def temperature_bars() -> Arguments:
+def weight_rows() -> Arguments:
     scores, temperatures = np.array([2.0, 1.0, 0.5, 0.0]), [0.25, 1.0, 4.0]
-    return np.stack([softmax(scores / t) for t in temperatures]), temperatures, list("abcd")
+    rows = np.stack([softmax(scores / t) for t in temperatures])
+    return rows, [f"T = {t:g}" for t in temperatures], list("abcd")
 
 
 @entry
@@ -342,8 +343,9 @@ def attention_graph() -> Arguments:
 
 @entry
 def position_clocks() -> Arguments:
-    """Six positions, four pairs of columns: each pair turns ten times more slowly than the one before."""
-    return sinusoidal_positions(6, 8), [f"position {p}" for p in range(6)]
+    """Each pair turns ten times more slowly than the one before: far positions move the slow ones."""
+    far = [0, 1, 2, 10, 100, 1000]
+    return sinusoidal_positions(1001, 8)[far], [f"position {p}" for p in far]
 
 
 @entry

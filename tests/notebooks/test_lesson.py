@@ -73,9 +73,9 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
 
 
 def test_the_canvas_is_live_beside_its_still(qkv) -> None:
-    steps = attend(*qkv)
-    picture, below = shown(show, canvas, *qkv, steps, stage=1)
-    drawn = canvas(*qkv, steps=steps, stage=1)
+    (q, k, v), steps = qkv, attend(*qkv)
+    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    drawn = canvas(q, k, v, steps, stage=1)
     data, metadata = svg.still(drawn)
     about = picture.pop("metadata")
     assert picture == data | {"text/html": drawn.svg} and about == metadata
