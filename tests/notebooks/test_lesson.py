@@ -1,6 +1,7 @@
 """Predictions, checks, number format, figures with words."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -193,7 +194,7 @@ def test_show_table_keeps_a_bar_inside_its_cell() -> None:
 
 
 def test_arrays_read_as_they_are_meant() -> None:
-    shell = InteractiveShell.instance()
+    shell: Any = InteractiveShell.instance()
     with patch("attention_core.lesson.get_ipython", return_value=shell):
         start("99", digits=3)
     try:
