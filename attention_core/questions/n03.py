@@ -26,8 +26,7 @@ def add_hundred(scores: Any) -> Answer:
 
 
 @asks(
-    "Now the scores are 2, 0 and −5: the first gap is 2. How many times as large as the second weight is the "
-    "first?"
+    "Now the scores are 2, 0 and −5, and the first gap is 2. The first weight is how many times the second?"
 )
 def gap_of_two() -> Answer:
     """5.44, twice the ratio at a gap of 1, or 7.39, e times e."""

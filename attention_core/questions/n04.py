@@ -38,7 +38,7 @@ def edge() -> Answer:
     )
 
 
-@asks("What do the two numbers of its output sum to?")
+@asks("The query [−3, 2, 0, 5] asks the three drawers. What do the two numbers of its output sum to?")
 def sum_of_output(other_q: Any, k: Any, v: Any) -> Answer:
     """Not to be known without the weights, 0.5, or 1: each value sums to 1, and so do the shares."""
     return Answer(
