@@ -162,11 +162,11 @@ def does_not_fit(X_tired: Any, X_wide: Any, W_Q1: Any, W_K1: Any, W_V1: Any, W_Q
         mine = np.asarray(mine, dtype=float)
         if mine.shape != (5, 3):
             raise Hint(f"W_Q2 has five rows and three columns. Yours has shape {mine.shape}.")
-        for X, noun, place in ((X_tired, "street", 5), (X_wide, "animal", 1)):
+        for X, last, noun, place in ((X_tired, "tired", "street", 5), (X_wide, "wide", "animal", 1)):
             X1 = X + attend(4 * X @ W_Q1, X @ W_K1, X @ W_V1, scale=1.0).output
             weights = attend(4 * X1 @ mine, X1 @ W_K2, X1, scale=1.0).weights[7]
             if weights[place] < 0.8:
-                raise Hint(f"In the sentence where *{noun}* does not fit, it gets {weights[place]:.3f}.")
+                raise Hint(f"In the sentence with *{last}*, *{noun}* gets {weights[place]:.3f}.")
         return 0.0
 
     right, no_noun, tired_only = W_Q2.copy(), -W_Q2, W_Q2.copy()
@@ -175,9 +175,9 @@ def does_not_fit(X_tired: Any, X_wide: Any, W_Q1: Any, W_K1: Any, W_V1: Any, W_Q
         right,
         {
             "five rows and three columns": W_Q2.T,
-            "it gets 0.030": W_Q2,
-            "it gets 0.0": no_noun,
-            "*animal* does not fit": tired_only,
+            "In the sentence with *tired*, *street* gets 0.030": W_Q2,
+            "In the sentence with *tired*, *street* gets 0.0": no_noun,
+            "In the sentence with *wide*, *animal* gets": tired_only,
         },
         of=chosen,
     )
