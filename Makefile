@@ -21,7 +21,7 @@ COLAB_RUN := .venv-colab/$(BIN)/python
 TESTS := -n 2 --dist loadgroup
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 --nbval-kernel-startup-timeout 120
 NBVAL += -p tests.notebooks.stills notebooks/[0-9]*.ipynb
-QUICK := tests/kernels tests/worked tests/test_numbers.py
+QUICK := tests/kernels tests/worked tests/questions tests/test_numbers.py
 
 # Empty files whose dates say what has been installed, and when.
 LAB_READY := $(VENV)/.lab-ready
