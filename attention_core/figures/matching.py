@@ -46,11 +46,11 @@ def places(ax: Axes, wants: Any, has: Any, query: str, keys: Labels, names: Labe
         left = j * (width + 0.2)
         cells(ax, left, 0, values[:, None], shade(color, [1.0]), color, width=width)
         write(ax, left + width / 2, 0.12, title, SMALL, va="bottom")
-        for i in np.flatnonzero(q * values) if j else ():
+        for i in np.flatnonzero(q * values).tolist() if j else []:
             rectangle(ax, Box(left, -(i + 1) * CELL, left + width, -i * CELL), "none", INK, line=2.4)
     said = [
         f"{key} has {vector(row)}, a match at "
-        f"{', '.join(names[i] for i in np.flatnonzero(q * row)) or 'no place'}"
+        f"{', '.join(names[i] for i in np.flatnonzero(q * row).tolist()) or 'no place'}"
         for row, key in zip(k, keys, strict=True)
     ]
     return f"Places {', '.join(names)}. {query} wants {vector(q)}; {'; '.join(said)}."
@@ -78,15 +78,15 @@ def row_times_matrix(
     write(ax, at.x, at.bottom - 0.08, f"x({token})", va="top")
     out = cells(ax, left, low, y, shade(ROLES[role], y), ROLES[role], width=width)
     write(ax, out.x, out.bottom - 0.08, f"{role}({token})", va="top")
-    for i in np.flatnonzero(x):
+    for i in np.flatnonzero(x).tolist():
         for place in (
             Box(i * width, low - CELL, (i + 1) * width, low),
             Box(left, -(i + 1) * CELL, above.right, -i * CELL),
         ):
             rectangle(ax, place, "none", INK, line=2.4)
     rows = "; ".join(f"{feature} {vector(row)}" for feature, row in zip(features, w, strict=True))
-    read = ", ".join(features[i] for i in np.flatnonzero(x)) or "none"
+    read = " and ".join(features[i] for i in np.flatnonzero(x).tolist()) or "none"
     return (
         f"x({token}) = [{', '.join(numbers(x))}] times W_{role.upper()}, whose rows are {rows}. "
-        f"It reads the rows {read}. {role}({token}) = {vector(y)}."
+        f"It reads {read}. {role}({token}) = {vector(y)}."
     )
