@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from types import EllipsisType
 from typing import Any
@@ -20,33 +20,46 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from tqdm import tqdm
 
-from attention_core._numbers import DIGITS, in_line, printed
-from attention_core.attention import Attention, attend, softmax
+from attention_core._numbers import DIGITS, in_line, printed, rounded
 from attention_core.figures import bundle, draw, fold, is_chart, note, words_below
 from attention_core.figures.svg import Picture, still
-from attention_core.worked import Example, Row, Section, compare, computed
+from attention_core.questions import NOT_YET, find, judge_exercise, judge_prediction, wanted
+from attention_core.worked import Example, Row, Section, compare, computed, load
 
-TOLERANCE = 5e-4  # an answer rounded to three decimals counts as right
+_here = ""  # the number of the notebook that runs, as `start` was told
 
 
-def start() -> None:
-    """Set the number format of the book: four decimals, no `np.float64(...)`.
+def start(notebook: str, digits: int = DIGITS) -> None:
+    """Say which notebook this is, such as "03", and set the number format of the book.
 
-    Call it once, in a notebook's first cell, after the imports. Where torch is imported it computes
-    with one thread: small models gain nothing from more, and the sums are the same on every machine
-    that has as many.
+    Call it once, in a notebook's first cell, after the imports. Numbers get as many decimals as they
+    have, at most `digits`, and no `np.float64(...)`. Where torch is imported it computes with one
+    thread: small models gain nothing from more, and the sums are the same on every machine that has
+    as many.
     """
-    np.set_printoptions(precision=DIGITS, suppress=True, floatmode="fixed", linewidth=100)
+    global _here
+    _here = notebook
+    np.set_printoptions(precision=digits, suppress=True, floatmode="maxprec_equal", linewidth=100)
     if "torch" in sys.modules:
-        sys.modules["torch"].set_printoptions(precision=DIGITS, sci_mode=False, linewidth=100)
+        sys.modules["torch"].set_printoptions(precision=digits, sci_mode=False, linewidth=100)
         sys.modules["torch"].set_num_threads(1)
     shell: Any = get_ipython()
     if shell is not None:
         printer = shell.display_formatter.formatters["text/plain"]
         for real in (float, np.float16, np.float32, np.float64):
-            printer.for_type(real, lambda x, p, cycle: p.text(printed(float(x))))
+            printer.for_type(real, lambda x, p, cycle: p.text(printed(float(x), digits)))
         for whole in (np.bool_, np.int32, np.int64):
             printer.for_type(whole, lambda x, p, cycle: p.text(str(x)))
+        printer.for_type(np.ndarray, _print_array)
+
+
+def _print_array(x: Any, p: Any, cycle: bool) -> None:
+    """Let IPython write an array as numpy does, without what only rounding has left."""
+    with p.group():
+        for number, line in enumerate(repr(rounded(x)).splitlines()):
+            if number:
+                p.break_()
+            p.text(line)
 
 
 def progress(n_steps: int, about: str) -> Iterator[int]:
@@ -110,15 +123,6 @@ def show_source(thing: Callable[..., Any]) -> None:
     display({"text/markdown": shown, "text/plain": code}, raw=True)
 
 
-def show_published(example: Example, *quantities: str) -> None:
-    """Show what the source printed beside what its inputs give; all of it, or these `quantities`."""
-    rows = compare(example)
-    known = [row.quantity for row in rows]
-    if not set(quantities) <= set(known):
-        raise ValueError(f"expected published quantities of {example.id} ({known}), got {quantities}")
-    show_rows([row for row in rows if not quantities or row.quantity in quantities])
-
-
 def show_rows(rows: Sequence[Row]) -> None:
     """Show rows of `compare` as a table: quantity, printed, computed, verdict.
 
@@ -162,135 +166,70 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     display({"text/markdown": shown, "text/plain": plain}, raw=True)
 
 
-def predict(question: str, guess: Any, answer: Any, hints: Mapping[Any, str] | None = None) -> None:
+def predict(name: str, guess: Any) -> None:
     """Ask for a prediction and keep the answer folded until the reader opens it.
 
-    `guess` is `...` until the reader replaces it. Two decimals are enough, and True or False may
-    stand for "yes" or "no". `hints` maps a typical wrong guess to the thought that leads out of it.
+    `guess` is `...` until the reader replaces it. The words, the answer and what a wrong guess is told
+    stand in `attention_core/questions`, under this `name`.
     """
-    truth = printed(answer)
+    question = find(_here, name)
+    answer = question.answered(_names())
     if isinstance(guess, EllipsisType):
-        verdict = 'Your prediction? Write it in place of ... (a word in "quotes") and run the cell again.'
-    elif _near(guess, answer):
-        verdict = f"You predicted {printed(guess)}: right."
+        verdict = f"Your guess? Write it in place of ... and run the cell again: {wanted(answer)}."
     else:
-        hint = next((text for wrong, text in (hints or {}).items() if _near(guess, wrong)), "")
-        verdict = f"You predicted {printed(guess)}: not so. {hint or 'Compare it with the answer.'}"
-    asked = f"<b>{html.escape(question)}</b><br>{html.escape(verdict)}"
+        thought = judge_prediction(guess, answer)
+        verdict = f"You guessed {printed(guess)}: {f'not so. {thought}' if thought else 'right.'}"
+    truth = printed(answer.right)
     folded = fold("Show the answer", f"<pre>{html.escape(truth)}</pre>")
-    _say(f"{asked}{folded}", f"{question}\n{verdict}\nAnswer: {truth}")
+    _say(
+        f"<b>{_marked(question.words)}</b><br>{_marked(verdict)}{folded}",
+        f"{question.words}\n{verdict}\nAnswer: {truth}",
+    )
 
 
-def check(answer: Any, expected: Any, hints: Mapping[str, Any] | None = None) -> None:
-    """Compare an exercise's `answer` with the `expected` array, and help where it differs.
+def check(name: str, mine: Any) -> None:
+    """Say whether an exercise's answer `mine` is right, and help where it is not.
 
-    `hints` maps the help for a typical mistake to the value which that mistake gives
-    (see `attention_hints`). Rounding to three decimals is accepted.
+    What is expected stands in `attention_core/questions`, under this `name`. Rounding to three decimals
+    is accepted.
     """
-    if isinstance(answer, EllipsisType):
-        verdict = "Not answered yet: write your code in place of ... and run the cell again."
-    elif (problem := _not_numbers(answer)) is not None:
-        verdict = f"Not yet. {problem}"
-    elif _same(answer, expected):
-        verdict = "Correct."
-    else:
-        hint = next((text for text, wrong in (hints or {}).items() if _same(answer, wrong)), None)
-        verdict = f"Not yet. {hint or _difference(answer, expected)}"
-    _say(html.escape(verdict), verdict)
+    problem = judge_exercise(mine, find(_here, name).answered(_names()))
+    verdict = problem if problem == NOT_YET else f"Not yet. {problem}" if problem else "Correct."
+    _say(_marked(verdict), verdict)
 
 
-def attention_hints(
-    step: str, q: Any, k: Any, v: Any, *, mask: Any = None, scale: float | None = None
-) -> dict[str, Any]:
-    """Return what the typical mistakes give for `step` ("scores", "weights" or "output").
-
-    The keys are hints for the learner, the values the wrong arrays that `check` looks for.
-    """
-    if step not in ("scores", "weights", "output"):
-        raise ValueError(f'step must be "scores", "weights" or "output", got {step!r}')
-    d_k = q.shape[-1]
-    right = attend(q, k, v, mask=mask, scale=scale)
-    hints = {}
-    if scale is None:
-        hints["The division by √d_k is missing."] = attend(q, k, v, mask=mask, scale=1.0)
-        hints["Divide by √d_k, not by d_k."] = attend(q, k, v, mask=mask, scale=1 / d_k)
-    else:
-        hints["Here the scores are not divided by √d_k."] = attend(q, k, v, mask=mask)
-    if mask is not None:
-        hints["The mask is missing."] = attend(q, k, v, scale=scale)
-        hints["The mask is the wrong way round: True means may attend."] = attend(
-            q, k, v, mask=~mask, scale=scale
-        )
-    wrong = {hint: getattr(steps, step) for hint, steps in hints.items()}
-    if step == "scores":
-        wrong["Transposed: one row for each query, one column for each key."] = right.scores.T
-    else:
-        columns = softmax(right.masked_scores, axis=-2)
-        values = {"weights": columns, "output": columns @ v}
-        wrong["The softmax ran over the wrong axis: each row must sum to 1."] = values[step]
-    return wrong
+def in_print(id: str, *quantities: str) -> None:
+    """Show, folded, what the source of an example prints beside what its inputs give."""
+    rows = compare(load(id))
+    known = [row.quantity for row in rows]
+    if not set(quantities) <= set(known):
+        raise ValueError(f"expected published quantities of {id} ({known}), got {quantities}")
+    columns = ("quantity", "printed", "computed")
+    cells = [
+        (_words(row.quantity), row.printed, row.computed)
+        for row in rows
+        if not quantities or row.quantity in quantities
+    ]
+    lines = "".join(
+        f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in line)}</tr>"
+        for tag, line in (("th", columns), *(("td", line) for line in cells))
+    )
+    plain = "\n".join(" | ".join(line) for line in (("In print",), columns, *cells))
+    _say(fold("In print", f"<table>{lines}</table>"), plain)
 
 
-def _not_numbers(answer: Any) -> str | None:
-    """Say what is wrong with an answer that cannot be read as an array of numbers."""
-    if isinstance(answer, Attention):
-        return "This holds all steps: take one of them, such as .output."
-    try:
-        kind = _array(answer).dtype.kind
-    except (TypeError, ValueError) as error:
-        return f"An array of numbers is expected: {error}."
-    return None if kind in "biuf" else f"An array of numbers is expected, got {type(answer).__name__}."
+def _names() -> dict[str, Any]:
+    """Return the names of the notebook whose cell called this module."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return {} if frame is None else frame.f_globals
 
 
-def _array(x: Any) -> np.ndarray:
-    """Return `x` as a numpy array, tensors too: without their gradients, bfloat16 as float32."""
-    if isinstance(x, list | tuple):
-        return np.asarray([_array(entry) for entry in x])
-    if "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
-        x = x.detach().cpu()
-        x = x.float() if x.is_floating_point() and x.element_size() < 4 else x
-    return np.asarray(x)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Are both arrays of one shape that agree to three decimals?"""
-    a, b = _array(a), _array(b)
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=TOLERANCE, equal_nan=True))
-
-
-def _near(guess: Any, answer: Any) -> bool:
-    """Does a guess say what the answer says: the same word, or the same numbers to two decimals?"""
-    guess, answer = _yes_or_no(guess), _yes_or_no(answer)
-    if isinstance(answer, str):
-        return str(guess).strip().lower() == answer.lower()
-    try:
-        a, b = (_array(x).astype(float).squeeze() for x in (guess, answer))
-    except (TypeError, ValueError):
-        return False
-    size = 1 if np.array_equal(b, np.round(b)) else np.maximum(1, np.abs(b))  # whole numbers: exactly
-    return a.shape == b.shape and bool(np.all(np.isclose(a, b, rtol=0, atol=0.005 * size)))
-
-
-def _yes_or_no(x: Any) -> Any:
-    """Return the word for one truth value of any library, and everything else as it is."""
-    try:
-        truth = _array(x)
-    except (TypeError, ValueError):
-        return x
-    return ("no", "yes")[int(truth.item())] if truth.dtype == bool and truth.size == 1 else x
-
-
-def _difference(answer: Any, expected: Any) -> str:
-    """Say how `answer` differs from `expected`: in shape, or where most in value."""
-    a, b = _array(answer).astype(float), _array(expected).astype(float)
-    if a.shape != b.shape:
-        right = "The numbers are right. " if a.size == b.size and _same(a.ravel(), b.ravel()) else ""
-        return f"{right}The shape should be {b.shape}, and yours is {a.shape}."
-    differs = ~np.isclose(a, b, rtol=0, atol=0, equal_nan=True)  # −∞ in both is no difference
-    gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=differs))
-    at = tuple(int(i) for i in np.unravel_index(np.argmax(gap), gap.shape))
-    place = f" at index {list(at)}" if at else ""
-    return f"The largest difference is {printed(gap[at])}{place}: yours is {printed(a[at])}."
+def _marked(text: str) -> str:
+    """Return words as HTML, with *this* in italics and `this` as code."""
+    escaped = html.escape(text)
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*(\w.*?)\*", r"<i>\1</i>", escaped))
 
 
 def _words(name: str) -> str:

@@ -34,10 +34,12 @@ from attention_core.figures.curves import (
     kernel_regression,
     learning_curves,
     saturation,
+    slope_curve,
     softmax_curve,
     variance_lines,
 )
 from attention_core.figures.diagrams import bahdanau
+from attention_core.figures.dots import score_dots
 from attention_core.figures.graphs import attention_graph
 from attention_core.figures.heatmaps import (
     alignment_map,
@@ -47,6 +49,7 @@ from attention_core.figures.heatmaps import (
     scores_heatmap,
     weights_heatmap,
 )
+from attention_core.figures.matching import places, row_times_matrix
 from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
@@ -54,8 +57,8 @@ __all__ = [
     "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map", "attention_graph",
     "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width", "embedding_heatmap", "fold",
     "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression", "learning_curves", "mask_map",
-    "multi_head_sketch", "note", "png", "position_clocks", "rotary_pairs", "saturation", "save_svg",
-    "score_bars", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "transformer_block",
-    "variance_lines", "vectors_plane", "waterfall", "weight_bars", "weight_rows", "weights_heatmap",
-    "words_below",
+    "multi_head_sketch", "note", "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix",
+    "saturation", "save_svg", "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown",
+    "slope_curve", "softmax_curve", "transformer_block", "variance_lines", "vectors_plane", "waterfall",
+    "weight_bars", "weight_rows", "weights_heatmap", "words_below",
 ]  # fmt: skip

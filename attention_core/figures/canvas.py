@@ -8,7 +8,7 @@ Several heads lie as sheets one behind the other; a mask hatches what it blocks;
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
@@ -59,7 +59,7 @@ WORDS = {
     "blocked": "blocked: the score becomes −∞, and the weight 0",
     "nothing": "every key is blocked: all weights are 0",
 }
-LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 4, "output": 4}  # what each lesson lights
+LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 3, "output": 4}  # what each lesson lights
 COLORS = {"scores": NEUTRAL, "weights": WEIGHTS, "output": OUTPUT}
 EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
 MANY = 4  # more keys than this stand in small cells
@@ -245,7 +245,8 @@ def canvas(
             n_lines = max(n_lines, len(lines))
     if n_q == 1 and "weights" not in hide:
         parts += standing(at, steps.weights[0], old["weights"][0], lit(WEIGHTS, "weights", stage))
-    words = in_words(steps, queries, keys, hide)
+    told = {**numbers, "scores": steps.scores if opened else dots}
+    words = in_words(told, queries, keys, hide)
     if n_heads:
         said = WORDS["head"].format(head, n_heads)
         parts.append(text(MARGIN, MARGIN + 8, said, bold=True, anchor="start"))
@@ -604,15 +605,15 @@ def rules(at: Layout) -> str:
     return RULES + role_inks() + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
 
 
-def in_words(steps: Steps, queries: Labels, keys: Labels, hide: Collection[str]) -> str:
+def in_words(numbers: Mapping[str, Floats], queries: Labels, keys: Labels, hide: Collection[str]) -> str:
     """Say what the picture shows, query by query."""
     said = []
     for i, query in enumerate(queries):
         for step in ("scores", "weights"):
             if step not in hide:
-                values = zip(keys, getattr(steps, step)[i], strict=True)
+                values = zip(keys, numbers[step][i], strict=True)
                 said.append(f"{query}, {WORDS[step]}: {', '.join(f'{key} {plain(x)}' for key, x in values)}.")
         if "output" not in hide:
-            output = ", ".join(fixed(x, DECIMALS) for x in steps.output[i])
+            output = ", ".join(fixed(x, DECIMALS) for x in numbers["output"][i])
             said.append(f"{query}, {WORDS['output']}: [{output}].")
     return " ".join(said)

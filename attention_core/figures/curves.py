@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from attention_core._numbers import number, numbers, three_digits
+from attention_core._numbers import number, numbers, plain, three_digits
 from attention_core.figures._marks import apart, bar_row, on_white, page, write
 from attention_core.figures._style import (
     BODY,
@@ -78,15 +78,15 @@ def softmax_curve(ax: Axes, scores: Any, exponentials: Any, weights: Any, tokens
     ax.set_ylim(0, 1.15 * np.exp(curve[-1]))
     points = sorted({(score, value) for score, value in zip(s, e, strict=True)})
     ax.vlines([x for x, _ in points], 0, [y for _, y in points], color=QUIET, linewidth=0.8, linestyle=":")
-    ax.plot(*zip(*points, strict=True), "o", color=WEIGHTS, markeredgecolor=INK, markersize=8, zorder=3)
+    ax.plot(*zip(*points, strict=True), "o", color=NEUTRAL, markeredgecolor=INK, markersize=8, zorder=3)
     gap = 0.2 * ax.get_ylim()[1] / 2.6
     heights = apart([y + 0.5 * gap for _, y in points], gap)
     texts = dict(zip(s, numbers(s), strict=True))
     said = []
     for (score, value), y in zip(points, heights, strict=True):
         here = [token for token, x in zip(tokens, s, strict=True) if x == score]
-        who = here[0] if len(here) == 1 else f"{len(here)} ×"
-        text = f"{who}  exp({texts[score]}) = {numbers([value])[0]}"
+        who = ", ".join(here) if len(here) < 3 else f"{len(here)} keys"
+        text = f"{who}:  exp({texts[score]}) = {numbers([value])[0]}"
         write(ax, score - 0.05 * np.ptp(curve) / 3.4, y, text, ha="right", va="bottom")
         said.append(f"exp({texts[score]}) = {numbers([value])[0]} for {', '.join(here)}")
     ax.locator_params(nbins=5)
@@ -103,6 +103,23 @@ def _weights_beside(ax: Axes, weights: Floats, tokens: Labels) -> None:
     bar_row(panel, 0, 0, weights, tokens, WEIGHTS, step=step, tall=2.2, top=1.0)
     panel.set_xlim(0, step * len(tokens))
     panel.set_ylim(0, 2.6)
+
+
+@sized(3.4, 2.4)
+def slope_curve(ax: Axes, weights: Any, slopes: Any) -> str:
+    """Draw how much a weight p gains for each 1 that its score gains: p (1 − p), with dots at `weights`."""
+    p = array("weights", weights, weights=width_of(weights))
+    slope = array("slopes", slopes, weights=len(p))
+    agree("slopes", slope, "weights * (1 - weights)", p * (1 - p))
+    curve = np.linspace(0, 1, 101)
+    ax.plot(curve, curve * (1 - curve), color=QUIET, linewidth=1.6)
+    ax.plot(p, slope, "o", color=WEIGHTS, markeredgecolor=INK, markersize=8, zorder=3, clip_on=False)
+    ax.set_ylim(0, 0.28)
+    ax.locator_params(nbins=5)
+    ax.set_xlabel("weight", fontsize=BODY)
+    ax.set_ylabel("slope", fontsize=BODY)
+    said = [f"{plain(y)} at {plain(x)}" for x, y in zip(p, slope, strict=True)]
+    return f"The slope of a weight: an arch that starts at 0 and ends at 0. Dots: {', '.join(said)}."
 
 
 @sized(5.6, 3.2)

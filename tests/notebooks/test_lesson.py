@@ -1,24 +1,28 @@
 """Predictions, checks, number format, figures with words."""
 
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
-from attention_core import attend, softmax
+from attention_core import attend
 from attention_core.figures import canvas, score_bars, svg
 from attention_core.lesson import (
-    attention_hints,
     check,
+    in_print,
     predict,
     progress,
     show,
-    show_published,
     show_rows,
     show_source,
     show_statements,
     show_table,
+    start,
 )
+from attention_core.questions import NOT_YET, Answer, asks, exercise
 from attention_core.worked import compare, load
 
 
@@ -70,8 +74,9 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
 
 
 def test_the_canvas_is_live_beside_its_still(qkv) -> None:
-    (q, k, v), steps = qkv, attend(*qkv)
-    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    steps = attend(*qkv)
+    picture, below = shown(show, canvas, *qkv, steps, stage=1)
+    q, k, v = qkv
     drawn = canvas(q, k, v, steps, stage=1)
     data, metadata = svg.still(drawn)
     about = picture.pop("metadata")
@@ -86,129 +91,70 @@ def test_without_the_tools_that_build_the_course_the_canvas_is_live_all_the_same
     assert "<svg" in picture["text/html"] and "image/png" not in picture
 
 
-def test_predict_unanswered_shows_the_question_and_folds_the_answer() -> None:
-    [output] = shown(predict, "Which key < 2?", ..., 1)
-    assert "Your prediction?" in output["text/plain"]
-    assert "Which key &lt; 2?" in output["text/html"]
-    assert "<details><summary>Show the answer</summary>" in output["text/html"]
+Q = np.array([[1.0, 0.0]])
+K = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
-def test_predict_right_wrong_and_hint() -> None:
-    assert "right" in said(predict, "?", 1, np.int64(1))
-    assert "not so. Look again." in said(predict, "?", 2, 1, {2: "Look again."})
-    assert "not so. Compare it" in said(predict, "?", 3, 1, {2: "Look again."})
+@asks("Which key does *q* find?")
+def found(Q, K):
+    return Answer(int((Q @ K.T).argmax()), {"Key 0 has a 0 where `q` has a 1.": 0})
 
 
-@pytest.mark.parametrize(
-    ("guess", "answer"),
-    [
-        ("Yes ", "yes"),
-        (True, "yes"),
-        (np.False_, "no"),
-        (np.array(True), "yes"),
-        ("no", np.False_),
-        (True, True),
-        ("3", 3),
-        ([3], 3),
-        (np.inf, np.inf),
-        ("inf", np.inf),
-    ],
-)
-def test_predict_accepts_what_means_the_same(guess, answer) -> None:
-    assert ": right." in said(predict, "?", guess, answer)
+@exercise
+def table(Q, K):
+    return Answer(Q @ K.T, {"Turned.": K @ Q.T})
 
 
-@pytest.mark.parametrize(
-    ("guess", "answer"),
-    [
-        ("many", 3),
-        (None, 3),
-        ("no", "yes"),
-        (True, "no"),
-        (np.True_, "no"),
-        ("yes", np.False_),
-        ([True, False], "yes"),
-        ([[1], [2, 3]], 3),
-        ([1, 2], 3),
-        (20500, 20480),
-        (np.nan, 1.0),
-        (0, 0.43),
-    ],
-)
-def test_predict_refuses_what_does_not(guess, answer) -> None:
-    assert ": not so." in said(predict, "?", guess, answer)
+@pytest.fixture
+def asking():
+    """Let notebook 99 ask the two questions above."""
+    module = SimpleNamespace(found=found, table=table)
+    with patch.dict("sys.modules", {"attention_core.questions.n99": module}):
+        start("99")
+        yield
+    start("")
 
 
-def test_predict_accepts_two_decimals() -> None:
-    assert "right" in said(predict, "?", 0.39, 0.386613)
-    assert "not so" in said(predict, "?", 0.38, 0.386613)
-    assert "right" in said(predict, "?", 2.72, 2.718282)
+@pytest.mark.usefixtures("asking")
+def test_a_prediction_shows_the_question_what_is_wanted_and_folds_the_answer() -> None:
+    [output] = shown(predict, "found", guess=...)
+    assert "Write it in place of ... and run the cell again: a whole number." in output["text/plain"]
+    assert "Which key does <i>q</i> find?" in output["text/html"]
+    assert "<details><summary>Show the answer</summary><pre>1</pre>" in output["text/html"]
 
 
-def test_check_unanswered_right_and_wrong() -> None:
-    assert "Not answered yet" in said(check, ..., [1.0])
-    assert said(check, [0.3866, 0.267], np.array([0.386613, 0.267047])) == "Correct."
-    assert "shape should be (2,), and yours is (3,)" in said(check, [1, 2, 3], [1, 2])
-    assert "The numbers are right. The shape should be (1, 2)" in said(check, [1, 2], [[1, 2]])
-    assert "largest difference is 0.5000 at index [1]" in said(check, [1, 2.5], [1, 2])
+@pytest.mark.usefixtures("asking")
+def test_a_prediction_is_right_or_gets_its_hint() -> None:
+    assert "You guessed 1: right." in said(predict, "found", guess=1)
+    [output] = shown(predict, "found", guess=0)
+    assert "not so. Key 0 has a 0 where <code>q</code> has a 1." in output["text/html"]
+    assert "not so. Compare it with the answer." in said(predict, "found", guess=7)
 
 
-@pytest.mark.parametrize("answer", ["text", None, [[1], [2, 3]], object()])
-def test_check_says_when_an_answer_is_no_array_of_numbers(answer) -> None:
-    assert said(check, answer, [1.0]).startswith("Not yet. An array of numbers is expected")
+@pytest.mark.usefixtures("asking")
+def test_an_exercise_is_open_wrong_or_right() -> None:
+    assert said(check, "table", ...) == NOT_YET
+    assert said(check, "table", K @ Q.T) == "Not yet. Turned."
+    assert said(check, "table", Q @ K.T) == "Correct."
 
 
-def test_check_asks_for_one_step_of_an_attention(qkv) -> None:
-    assert "take one of them, such as .output" in said(check, attend(*qkv), attend(*qkv).output)
+@pytest.mark.usefixtures("asking")
+def test_an_unknown_question_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="notebook 99 asks found, table; got 'lost'"):
+        predict("lost", guess=...)
 
 
-def test_check_reads_torch_tensors() -> None:
-    torch = pytest.importorskip("torch")
-    assert said(check, torch.tensor([0.25, 0.75], requires_grad=True), np.array([0.25, 0.75])) == "Correct."
-    assert said(check, torch.tensor([0.25], dtype=torch.bfloat16), np.array([0.25])) == "Correct."
-    rows = [torch.tensor([0.25, 0.75], requires_grad=True) for _ in range(2)]
-    assert said(check, rows, np.array([[0.25, 0.75]] * 2)) == "Correct."
-    assert said(check, [*rows, rows[0][:1]], 1.0).startswith("Not yet. An array of numbers is expected")
+def test_in_print_folds_what_is_printed_beside_what_is_computed() -> None:
+    [output] = shown(in_print, "dot-product")
+    assert output["text/html"].count("<details><summary>In print</summary><table>") == 1
+    assert "<tr><td>dot product</td><td>32</td><td>32</td></tr>" in output["text/html"]
+    assert output["text/plain"].endswith("dot product | 32 | 32")
+    assert "erratum" not in said(in_print, "one-query")
 
 
-def test_a_prediction_may_be_a_torch_tensor() -> None:
-    torch = pytest.importorskip("torch")
-    assert ": right." in said(predict, "?", torch.tensor(True), "yes")
-    assert ": not so." in said(predict, "?", torch.tensor(False), "yes")
-    assert ": right." in said(predict, "?", torch.tensor(0.39, requires_grad=True), 0.386613)
-
-
-def test_check_finds_the_difference_beside_infinities() -> None:
-    expected = np.array([[0.5, -np.inf], [1.0, 2.0]])
-    assert "is 1.0000 at index [1, 0]: yours is 2.0000" in said(check, [[0.5, -np.inf], [2, 2]], expected)
-    assert "is inf at index [0, 1]: yours is 0.0000" in said(check, [[0.5, 0.0], [1.5, 2.0]], expected)
-    assert "is nan at index [1, 1]: yours is nan" in said(check, [[0.5, -np.inf], [9, np.nan]], expected)
-
-
-def test_each_typical_mistake_has_its_hint(qkv) -> None:
-    q, k, v = qkv
-    mask = np.array([[True, True, False]])
-    right = attend(q, k, v, mask=mask)
-
-    def hint(answer, step, **options) -> str:
-        expected = getattr(attend(q, k, v, **options), step)
-        return said(check, answer, expected, attention_hints(step, q, k, v, **options))
-
-    unscaled = attend(q, k, v, scale=1.0)
-    assert "√d_k is missing" in hint(unscaled.scores, "scores")
-    assert "not by d_k" in hint(unscaled.scores / 4, "scores")
-    assert "not divided" in hint(attend(q, k, v).scores, "scores", scale=1.0)
-    assert "Transposed" in hint(attend(q, k, v).scores.T, "scores")
-    assert "√d_k is missing" in hint(unscaled.weights, "weights")
-    assert "wrong axis" in hint(softmax(right.scores, axis=-2), "weights")
-    assert "mask is missing" in hint(attend(q, k, v).weights, "weights", mask=mask)
-    assert "wrong way round" in hint(attend(q, k, v, mask=~mask).output, "output", mask=mask)
-    assert hint(right.output, "output", mask=mask) == "Correct."
-
-
-def test_attention_hints_refuses_an_unknown_step(qkv) -> None:
-    with pytest.raises(ValueError, match='"scores", "weights" or "output", got \'score\''):
-        attention_hints("score", *qkv)
+def test_in_print_refuses_an_unknown_quantity() -> None:
+    with pytest.raises(ValueError, match="expected published quantities of one-query"):
+        in_print("one-query", "no such quantity")
 
 
 def test_show_gives_the_picture_the_words_and_their_fold() -> None:
@@ -221,16 +167,6 @@ def test_show_gives_the_picture_the_words_and_their_fold() -> None:
 def test_show_source_leaves_out_the_docstring() -> None:
     code = said(show_source, attend)
     assert code.startswith("def attend(") and "return Attention(" in code and '"""' not in code
-
-
-def test_show_published_marks_an_erratum() -> None:
-    [table] = shown(show_published, load("one-query"))
-    assert "✗ **erratum**" in table["text/markdown"] and "✓ reproduced" in table["text/markdown"]
-
-
-def test_show_published_refuses_an_unknown_quantity() -> None:
-    with pytest.raises(ValueError, match="expected published quantities of one-query"):
-        show_published(load("one-query"), "no such quantity")
 
 
 def test_rows_of_several_examples_stand_under_their_names() -> None:
@@ -256,3 +192,16 @@ def test_show_table_keeps_a_bar_inside_its_cell() -> None:
     [table] = shown(show_table, ("name", "size"), [("|a|", 3)])
     assert table["text/markdown"] == "| name | size |\n| --- | --- |\n| \\|a\\| | 3 |"
     assert table["text/plain"] == "name | size\n|a| | 3"
+
+
+def test_arrays_read_as_they_are_meant() -> None:
+    shell = InteractiveShell.instance()
+    with patch("attention_core.lesson.get_ipython", return_value=shell):
+        start("99", digits=3)
+    try:
+        formatter: Any = shell.display_formatter
+        [data, _] = formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
+        assert data["text/plain"] == "(array([0.3, 0.0]), array([0.667]), 1.0)"
+    finally:
+        InteractiveShell.clear_instance()
+        start("")
