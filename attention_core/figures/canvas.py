@@ -59,7 +59,7 @@ WORDS = {
     "blocked": "blocked: the score becomes −∞, and the weight 0",
     "nothing": "every key is blocked: all weights are 0",
 }
-LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 4, "output": 4}  # what each lesson lights
+LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 3, "output": 4}  # what each lesson lights
 COLORS = {"scores": NEUTRAL, "weights": WEIGHTS, "output": OUTPUT}
 EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
 MANY = 4  # more keys than this stand in small cells

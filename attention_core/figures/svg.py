@@ -95,7 +95,7 @@ def png(picture: Picture, scale: float = 2.0) -> bytes | None:
     import resvg_py
 
     # What a browser does by itself when nothing is hovered.
-    roles = "".join(f".{role}-ink{{fill:{color}}}" for role, color in _ON_WHITE.items())
+    roles = "".join(f"svg.canvas .{role}-ink,.{role}-ink{{fill:{ink}}}" for role, ink in _ON_WHITE.items())
     return bytes(
         resvg_py.svg_to_bytes(
             svg_string=picture.svg,
@@ -104,7 +104,7 @@ def png(picture: Picture, scale: float = 2.0) -> bytes | None:
             skip_system_fonts=True,
             font_dirs=[str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")],
             sans_serif_family="DejaVu Sans",
-            style_sheet=f"svg{{color:#000}}.picked .sum{{visibility:visible}}{roles}",
+            style_sheet=f"svg{{color:#000}}.canvas .picked .sum{{visibility:visible}}{roles}",
         )
     )
 

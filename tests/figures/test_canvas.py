@@ -1,11 +1,13 @@
 """The canvas: what stands where, what each cell says, and that its PNG is the same at every run."""
 
+import io
 import re
 from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from attention_core import attend
 from attention_core.figures import NEUTRAL, svg
@@ -165,3 +167,15 @@ def test_the_png_is_the_same_at_every_run_and_shows_the_picked_sum():
     once, again = svg.png(drawn(picked=("scores", 0, 1))), svg.png(drawn(picked=("scores", 0, 1)))
     assert once is not None and once == again and once.startswith(b"\x89PNG")
     assert once != svg.png(drawn(picked=None))
+
+
+def test_a_still_writes_the_sum_of_the_picked_cell_in_the_colours_of_its_parts():
+    pytest.importorskip("resvg_py")
+    below = 250 * 2  # the sums stand under the matrices and their names
+    bare, picked = (
+        np.asarray(Image.open(io.BytesIO(svg.png(drawn(picked=at)))).convert("RGB"))[below:]
+        for at in (None, ("weights", 0, 0))
+    )
+    assert bare[30:].min() == 255  # white
+    red, green, blue = picked[30:].astype(int).reshape(-1, 3).T
+    assert (red - green > 40).any() and (np.abs(red - blue) + np.abs(red - green) < 3).any()

@@ -74,8 +74,9 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
 
 
 def test_the_canvas_is_live_beside_its_still(qkv) -> None:
-    (q, k, v), steps = qkv, attend(*qkv)
-    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    steps = attend(*qkv)
+    picture, below = shown(show, canvas, *qkv, steps, stage=1)
+    q, k, v = qkv
     drawn = canvas(q, k, v, steps, stage=1)
     data, metadata = svg.still(drawn)
     about = picture.pop("metadata")
@@ -194,11 +195,12 @@ def test_show_table_keeps_a_bar_inside_its_cell() -> None:
 
 
 def test_arrays_read_as_they_are_meant() -> None:
-    shell: Any = InteractiveShell.instance()
+    shell = InteractiveShell.instance()
     with patch("attention_core.lesson.get_ipython", return_value=shell):
         start("99", digits=3)
     try:
-        [data, _] = shell.display_formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
+        formatter: Any = shell.display_formatter
+        [data, _] = formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
         assert data["text/plain"] == "(array([0.3, 0.0]), array([0.667]), 1.0)"
     finally:
         InteractiveShell.clear_instance()
