@@ -208,7 +208,7 @@ def hatch(x: float, y: float, width: float, height: float) -> str:
     for t in range(6, math.ceil(width + height), 6):
         low, top = (max(0.0, t - height), min(t, height)), (min(t, width), max(0.0, t - width))
         strokes.append(f"M{x + low[0]:.1f} {y + low[1]:.1f}L{x + top[0]:.1f} {y + top[1]:.1f}")
-    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".7" opacity=".55"/>'
+    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".8" opacity=".75"/>'
 
 
 def rect(
