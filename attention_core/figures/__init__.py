@@ -26,7 +26,7 @@ from attention_core.figures._style import (
     words_below,
 )
 from attention_core.figures.architecture import multi_head_sketch, transformer_block
-from attention_core.figures.bars import score_bars, temperature_bars, waterfall, weight_bars
+from attention_core.figures.bars import score_bars, waterfall, weight_bars, weight_rows
 from attention_core.figures.canvas import canvas
 from attention_core.figures.clocks import position_clocks, rotary_pairs
 from attention_core.figures.curves import (
@@ -34,6 +34,7 @@ from attention_core.figures.curves import (
     kernel_regression,
     learning_curves,
     saturation,
+    slope_curve,
     softmax_curve,
     variance_lines,
 )
@@ -53,12 +54,11 @@ from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
 __all__ = [
-    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map",
-    "attention_graph", "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width",
-    "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
-    "learning_curves", "mask_map", "multi_head_sketch", "note",
-    "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix", "saturation", "save_svg",
-    "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown", "softmax_curve", "temperature_bars",
-    "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
-    "weights_heatmap", "words_below",
+    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map", "attention_graph",
+    "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width", "embedding_heatmap", "fold",
+    "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression", "learning_curves", "mask_map",
+    "multi_head_sketch", "note", "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix",
+    "saturation", "save_svg", "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown",
+    "slope_curve", "softmax_curve", "transformer_block", "variance_lines", "vectors_plane", "waterfall",
+    "weight_bars", "weight_rows", "weights_heatmap", "words_below",
 ]  # fmt: skip

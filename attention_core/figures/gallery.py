@@ -280,6 +280,12 @@ def saturation() -> Arguments:
 
 
 @entry
+def slope_curve() -> Arguments:
+    weights = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    return weights, weights * (1 - weights)
+
+
+@entry
 def learning_curves() -> Arguments:
     """Gradient descent on half a square, x²/2: at each step x loses `rate` of itself."""
     steps, rates = list(range(0, 41, 4)), [0.1, 0.03, 0.005]
@@ -296,9 +302,10 @@ def alignment_map() -> Arguments:
 
 
 @entry
-def temperature_bars() -> Arguments:
+def weight_rows() -> Arguments:
     scores, temperatures = np.array([2.0, 1.0, 0.5, 0.0]), [0.25, 1.0, 4.0]
-    return np.stack([softmax(scores / t) for t in temperatures]), temperatures, list("abcd")
+    rows = np.stack([softmax(scores / t) for t in temperatures])
+    return rows, [f"T = {t:g}" for t in temperatures], list("abcd")
 
 
 @entry
@@ -336,8 +343,9 @@ def attention_graph() -> Arguments:
 
 @entry
 def position_clocks() -> Arguments:
-    """Six positions, four pairs of columns: each pair turns ten times more slowly than the one before."""
-    return sinusoidal_positions(6, 8), [f"position {p}" for p in range(6)]
+    """Each pair turns ten times more slowly than the one before: far positions move the slow ones."""
+    far = [0, 1, 2, 10, 100, 1000]
+    return sinusoidal_positions(1001, 8)[far], [f"position {p}" for p in far]
 
 
 @entry

@@ -1,5 +1,8 @@
 """What makes an answer right, and what a wrong one is told."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,10 +16,12 @@ from attention_core.questions import (
     judge_exercise,
     judge_prediction,
     mistakes,
+    questions,
     wanted,
 )
 from attention_core.worked import load
 
+SOURCES = Path(__file__).parents[2] / "notebooks/source"
 ONE = load("one-query")
 QKV = ONE["q"], ONE["k"], ONE["v"]
 
@@ -190,6 +195,13 @@ def test_a_question_names_what_it_still_needs() -> None:
 def test_a_notebook_without_questions_is_no_silent_success() -> None:
     with pytest.raises(ModuleNotFoundError):
         find("98", "any")
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES.glob("*.md")), ids=lambda path: path.stem)
+def test_every_question_is_asked_once_and_every_asked_one_is_known(source) -> None:
+    asked = re.findall(r'^(predict|check)\("(\w+)"', source.read_text(encoding="utf-8"), re.MULTILINE)
+    kinds = {name: "predict" if q.words else "check" for name, q in questions(source.name[:2]).items()}
+    assert sorted(asked) == sorted((kind, name) for name, kind in kinds.items())
 
 
 def test_each_typical_mistake_with_attention_has_its_thought() -> None:
