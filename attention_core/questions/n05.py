@@ -65,7 +65,7 @@ def ratio_for_wide(X_tired: Any, X_wide: Any, A: Any, B: Any) -> Answer:
     return Answer(
         "same" if np.isclose(tired, wide) else "less" if wide < tired else "more",
         {
-            "A street can be wide, yes. But which rows make the score of *street*? Is *wide* one of them?": "less",
+            "A street can be wide, yes. But which rows make its score? Is *wide* one of them?": "less",
             "Which rows make the score of *animal*? Is the last word one of them?": "more",
         },
     )
@@ -138,7 +138,7 @@ def busy(X_tired: Any, two_layers: Any, W_Q1: Any, W_K1: Any, W_V1: Any) -> Answ
         animal, street = two_layers(X)[[1, 5]]
         if abs(animal - street) > 0.001:
             raise Hint(f"*animal* gets {animal:.3f} and *street* {street:.3f}. Both can be busy.")
-        if animal < 0.4:
+        if animal < 0.2:
             raise Hint(f"The nouns are equal, but each gets only {animal:.3f}. Is *busy* a noun itself?")
         return 0.0
 
