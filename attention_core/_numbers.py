@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+Array = np.ndarray[Any, np.dtype[Any]]
 DIGITS = 4  # decimals in notebooks and live views
 _SIGNS = {"inf": "∞", "-inf": "−∞", "nan": "NaN"}
 _WORDS = (
@@ -22,23 +23,34 @@ _WORDS = (
 # --- in notebooks -----------------------------------------------------------------------------
 
 
-def printed(value: Any) -> str:
+def printed(value: Any, digits: int = DIGITS) -> str:
     """Write a number or an array as the notebooks print it, anything else as `str` does.
 
-    Four decimals, or four digits where those would hide the number.
+    As many decimals as it has, at most `digits`, or four digits where those would hide the number.
 
     >>> printed(1.07), printed(0.5 / 10**6), printed(2359296.0), printed(6e9), printed(3)
-    ('1.0700', '5.000e-07', '2359296', '6.000e+09', '3')
+    ('1.07', '5.000e-07', '2359296', '6.000e+09', '3')
     """
     if isinstance(value, np.ndarray):
-        return np.array2string(value, precision=DIGITS, suppress_small=True, floatmode="fixed")
+        return np.array2string(
+            rounded(value), precision=digits, suppress_small=True, floatmode="maxprec_equal"
+        )
     if not isinstance(value, float | np.floating):
         return str(value)
     size = abs(float(value))
     if 1e6 <= size < 1e9 and size.is_integer():
         return f"{value:.0f}"
-    hidden = math.isfinite(size) and size != 0 and not 10.0**-DIGITS <= size < 1e6
-    return f"{value:.{DIGITS - 1}e}" if hidden else f"{value:.{DIGITS}f}"
+    hidden = math.isfinite(size) and size != 0 and not 10.0**-digits <= size < 1e6
+    return f"{value:.3e}" if hidden else _short(f"{value:z.{digits}f}", 1)
+
+
+def rounded(x: Array) -> Array:
+    """Return `x` without what only rounding has left: 0.1 + 0.2 reads as 0.3, and -1e-17 as 0.
+
+    >>> rounded(np.array([0.1 + 0.2, -1e-17]))
+    array([0.3, 0. ])
+    """
+    return np.round(x, 10) + 0.0 if x.dtype.kind == "f" else x
 
 
 def in_line(value: Any, decimals: int = 6) -> str:

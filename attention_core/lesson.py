@@ -20,34 +20,46 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from tqdm import tqdm
 
-from attention_core._numbers import DIGITS, in_line, printed
-from attention_core.figures import bundle, draw, fold, note, words_below
+from attention_core._numbers import DIGITS, in_line, printed, rounded
+from attention_core.figures import bundle, draw, fold, is_chart, note, words_below
+from attention_core.figures.svg import Picture, still
 from attention_core.questions import NOT_YET, find, judge_exercise, judge_prediction, wanted
 from attention_core.worked import Example, Row, Section, compare, computed, load
 
 _here = ""  # the number of the notebook that runs, as `start` was told
 
 
-def start(notebook: str) -> None:
+def start(notebook: str, digits: int = DIGITS) -> None:
     """Say which notebook this is, such as "03", and set the number format of the book.
 
-    Call it once, in a notebook's first cell, after the imports. Numbers get four decimals, and no
-    `np.float64(...)`. Where torch is imported it computes with one thread: small models gain nothing
-    from more, and the sums are the same on every machine that has as many.
+    Call it once, in a notebook's first cell, after the imports. Numbers get as many decimals as they
+    have, at most `digits`, and no `np.float64(...)`. Where torch is imported it computes with one
+    thread: small models gain nothing from more, and the sums are the same on every machine that has
+    as many.
     """
     global _here
     _here = notebook
-    np.set_printoptions(precision=DIGITS, suppress=True, floatmode="fixed", linewidth=100)
+    np.set_printoptions(precision=digits, suppress=True, floatmode="maxprec_equal", linewidth=100)
     if "torch" in sys.modules:
-        sys.modules["torch"].set_printoptions(precision=DIGITS, sci_mode=False, linewidth=100)
+        sys.modules["torch"].set_printoptions(precision=digits, sci_mode=False, linewidth=100)
         sys.modules["torch"].set_num_threads(1)
     shell: Any = get_ipython()
     if shell is not None:
         printer = shell.display_formatter.formatters["text/plain"]
         for real in (float, np.float16, np.float32, np.float64):
-            printer.for_type(real, lambda x, p, cycle: p.text(printed(float(x))))
+            printer.for_type(real, lambda x, p, cycle: p.text(printed(float(x), digits)))
         for whole in (np.bool_, np.int32, np.int64):
             printer.for_type(whole, lambda x, p, cycle: p.text(str(x)))
+        printer.for_type(np.ndarray, _print_array)
+
+
+def _print_array(x: Any, p: Any, cycle: bool) -> None:
+    """Let IPython write an array as numpy does, without what only rounding has left."""
+    with p.group():
+        for number, line in enumerate(repr(rounded(x)).splitlines()):
+            if number:
+                p.break_()
+            p.text(line)
 
 
 def progress(n_steps: int, about: str) -> Iterator[int]:
@@ -75,15 +87,22 @@ class _Line:
         """Do nothing: each writing is shown at once."""
 
 
-def show(figure: Callable[..., str], *args: Any, trained: bool = False, **kwargs: Any) -> None:
-    """Draw `figure(ax, *args, **kwargs)` below the cell, with the same facts in words.
+def show(figure: Callable[..., str | Picture], *args: Any, trained: bool = False, **kwargs: Any) -> None:
+    """Draw `figure` below the cell, with the same facts in words.
 
+    A chart is drawn on axes that it gets first, `figure(ax, *args, **kwargs)`; the canvas returns its
+    picture, which answers to mouse and keyboard where the notebook runs, and is a PNG where it is stored.
     The words are the picture's alt text and, folded below it, open to every reader; they are made
     from the arrays, so a check of the stored text is a check of the numbers drawn. `trained` marks
     a picture of what a model has learned: its pixels may differ from one processor to another.
     """
-    drawn, words = draw(figure, *args, **kwargs)
-    data, metadata = bundle(drawn, words)
+    if is_chart(figure):
+        drawn, words = draw(figure, *args, **kwargs)
+        data, metadata = bundle(drawn, words)
+    else:
+        picture: Any = figure(*args, **kwargs)
+        data, metadata = still(picture)
+        data, words = data | {"text/html": picture.svg}, picture.words
     if trained:
         metadata["image/png"]["trained"] = True  # so no check compares them
     display(data, metadata=metadata, raw=True)

@@ -34,6 +34,7 @@ from watchfiles.main import FileChange
 
 from attention_core.figures.gallery import write_figures
 from tools import colab
+from tools.stored import keep_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -42,7 +43,6 @@ FIGURES = ROOT / "figures"
 HOME = colab.home(colab.PYPROJECT.read_text(encoding="utf-8"))
 SLOW = ("13", "09")  # they train models: started first, so that no kernel waits for them at the end
 CELL_SECONDS = 300
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {
@@ -117,7 +117,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def written(source: Path, outputs: Iterable[Sequence[NotebookNode]]) -> str:
     """Return the notebook of `source`, as text, with the `outputs` of its code cells.
 
-    A widget's view goes; its static picture and its words stay. Raises RuntimeError for text on stderr.
+    Of what is live the still picture and its words stay. Raises RuntimeError for text on stderr.
     """
     notebook = read(source)
     cells = enumerate(code_cells(notebook), start=1)
@@ -128,7 +128,7 @@ def written(source: Path, outputs: Iterable[Sequence[NotebookNode]]) -> str:
                 raise RuntimeError(f"{source.name}: a cell wrote to stderr: {output.text}\n{cell.source}")
             if output.output_type == "execute_result":
                 output.execution_count = count
-            output.get("data", {}).pop(WIDGET_VIEW, None)
+            keep_stills(output.get("data", {}))
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"
 

@@ -12,7 +12,6 @@ from attention_core.figures._style import (
     NEUTRAL,
     OUTPUT,
     QUIET,
-    ROLES,
     SMALL,
     SYMBOL,
     WEIGHTS,
@@ -80,55 +79,6 @@ def _slice(ax: Axes, box: Box, place: int) -> None:
     """Draw one head's output; its hatching is the same where it appears again."""
     strength, hatch = ((0.75, None), (0.4, "///"), (0.15, r"\\\\\\"), (0.55, "xxx"))[place]
     rectangle(ax, box, tint(V, strength), INK, hatch=hatch)
-
-
-@sized_by_content
-def multi_head_block(ax: Axes, d_model: int, n_heads: int, d_head: int) -> str:
-    """Draw the steps of `multi_head` from top to bottom, with the shape after each."""
-    agree("n_heads · d_head", n_heads * d_head, "d_model", d_model)
-    page(ax)
-    step, xs = 0.92, (0.0, 2.0, 4.0)
-    for role, x, n in zip(ROLES, xs, "qkk", strict=True):
-        source = "$x_q$" if role == "q" else "$x_{kv}$"
-        write(ax, x, 0.95 * step, source, SYMBOL, math=True)
-        _down(ax, x, 0.95 * step - 0.18, 0.24, f"(n_{n}, {d_model})")
-        operation(ax, _at(x, 0), f"$W_{role.upper()}$", ROLES[role], math=True)
-        _down(ax, x, -0.24, -step + 0.24, f"(n_{n}, {d_model})")
-        operation(ax, _at(x, -step), "split_heads", ROLES[role])
-        _down(ax, x, -step - 0.24, -2 * step + 0.32, f"({n_heads}, n_{n}, {d_head})")
-    middle, attend = xs[1], Box(xs[0] - 0.75, -2 * step - 0.3, xs[2] + 0.75, -2 * step + 0.3)
-    for back in (2, 1):  # sheets behind the front one: the same step in every head
-        shift = 0.07 * back
-        sheet = Box(attend.left + shift, attend.bottom - shift, attend.right + shift, attend.top - shift)
-        operation(ax, sheet, "")
-    operation(ax, attend, "")
-    write(ax, attend.x, attend.y, r"$\mathrm{softmax}\left(q\,k^{T}/\sqrt{d_k}\right)v$", SYMBOL, math=True)
-    write(ax, attend.right + 0.25, attend.y, f"× {n_heads}", SYMBOL, ha="left")
-    y = attend.bottom - 0.16
-    for name, shape, is_formula in (
-        ("merge_heads", f"({n_heads}, n_q, {d_head})", False),
-        ("$W_O$", f"(n_q, {d_model})", True),
-    ):
-        _down(ax, middle, y, y - 0.44, shape)
-        operation(ax, _at(middle, y - 0.68), name, math=is_formula)
-        y -= step
-    _down(ax, middle, y, y - 0.44, f"(n_q, {d_model})")
-    write(ax, middle, y - 0.58, "output", BODY)
-    return (
-        f"From top to bottom: x_q and x_kv, {d_model} wide, through W_Q, W_K and W_V; split_heads makes "
-        f"{n_heads} heads of {d_head}; each head attends by itself; merge_heads puts {n_heads} × {d_head} = "
-        f"{d_model} back together; W_O gives the output, {d_model} wide."
-    )
-
-
-def _at(x: float, y: float) -> Box:
-    return Box(x - 0.75, y - 0.22, x + 0.75, y + 0.22)
-
-
-def _down(ax: Axes, x: float, start: float, end: float, shape: str) -> None:
-    """Draw an arrow down, with the shape of what flows."""
-    arrow(ax, (x, start), (x, end))
-    write(ax, x + 0.1, (start + end) / 2, shape, SMALL, ha="left")
 
 
 @sized_by_content

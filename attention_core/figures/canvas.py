@@ -3,11 +3,12 @@
 Below runs the line Q, scores, ÷ √d_k, softmax, weights, output; above it stand Kᵀ and V. Where a row of Q
 and a column of Kᵀ cross stands their score; where a row of weights and a column of V cross stands the output.
 A cell that is hovered, tapped or focused outlines its row and column, and its sum is written below.
+Several heads lie as sheets one behind the other; a mask hatches what it blocks; thick lines cut tiles.
 """
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +16,20 @@ import numpy as np
 
 from attention_core import _numbers
 from attention_core._numbers import fixed
-from attention_core.figures._style import NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, agree, array, em_width
+from attention_core.figures._style import (
+    NEUTRAL,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    agree,
+    array,
+    em_width,
+    isolated,
+    shown,
+    weight_strength,
+)
 from attention_core.figures.svg import (
     SMALL,
     STRONGEST,
@@ -40,6 +54,8 @@ WORDS = {
     "output": "output",
     "weight": "weight of",
     "softmax": "softmax",
+    "head": "head {} of {}",
+    "tiles": "Cut into tiles of {} queries by {} keys.",
     "blocked": "blocked: the score becomes −∞, and the weight 0",
     "nothing": "every key is blocked: all weights are 0",
 }
@@ -49,8 +65,9 @@ EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
 MANY = 4  # more keys than this stand in small cells
 LARGE = 20.0  # exp of more would not fit into a line
 MARGIN, GAP, STEP = 10.0, 24.0, 22.0  # around the picture, between its two lines, from sum to sum
+SHEET, SHEETS = 5.0, 4  # how far a sheet stands out behind the next; more heads look like so many
 
-DECIMALS = 3  # in every number of the picture
+DECIMALS, FEW = 3, 2  # in every number of the picture, and in a small cell
 
 plain = functools.partial(_numbers.plain, most=DECIMALS)
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -77,6 +94,15 @@ class Steps(Protocol):
     @property
     def output(self) -> Any:
         """One row for each query."""
+
+
+class Sheet(NamedTuple):
+    """The steps of one head."""
+
+    scores: Floats
+    masked_scores: Floats
+    weights: Floats
+    output: Floats
 
 
 class Cell(NamedTuple):
@@ -128,6 +154,7 @@ class Layout(NamedTuple):
     weights: Field
     v: Field
     output: Field
+    depth: float  # how far the sheets of other heads stand out, upwards and to the right
 
 
 def canvas(
@@ -144,6 +171,8 @@ def canvas(
     hide: Collection[str] = (),
     picked: tuple[str, int, int] | None = None,
     before: Steps | None = None,
+    head: int = 0,
+    tile: tuple[int, int] | None = None,
 ) -> Picture:
     """Draw softmax(Q Kᵀ ÷ √d_k) V: q (n_q, d_k), k (n_k, d_k), v (n_k, d_v), and the steps of `attend`.
 
@@ -151,21 +180,31 @@ def canvas(
     parts are lit: 1 the scores, 2 the divisor, 3 the softmax, 4 all; 0 shows all, with both boxes closed.
     Parts in `hide` show a question mark. The sum of the `picked` cell is written out until another one is
     asked. With the steps `before` an edit, levels and fills move from the old numbers to the new.
+    Where q, k, v and the steps have an axis of heads in front, `head` lies on the others. Thick lines cut
+    the scores into tiles of `tile` queries by keys.
 
-    Raises ValueError where sizes do not fit, and where q · k ÷ divisor is not what the steps hold.
+    Raises ValueError where sizes do not fit, and where q · k ÷ divisor or weights · v is not what the
+    steps hold.
     """
+    n_heads = len(q) if np.ndim(q) == 3 else 0
+    if n_heads:
+        q, k, v = (np.asarray(x)[head] for x in (q, k, v))
+        steps, before = sheet(steps, head), before and sheet(before, head)
     n_q, n_k = np.shape(q)[0], np.shape(k)[0]
+    queries = [isolated(shown(name)) for name in queries]
     queries = queries or (["q"] if n_q == 1 else [f"q{i}" for i in range(n_q)])
-    keys = keys or [f"k{j}" for j in range(n_k)]
+    keys = [isolated(shown(name)) for name in keys] or [f"k{j}" for j in range(n_k)]
     q = array("q", q, n_q=queries, d_k=np.shape(q)[1])
     k = array("k", k, n_k=keys, d_k=q.shape[1])
     v = array("v", v, n_k=keys, d_v=np.shape(v)[1])
     divisor = math.sqrt(q.shape[1]) if divisor is None else divisor
     dots = q @ k.T  # (n_q, n_k)
     agree("scores", steps.scores, f"q · k ÷ {plain(divisor)}", dots / divisor)
+    agree("output", steps.output, "weights · v", steps.weights @ v)
     opened = stage >= LESSON["÷"]
     here = None if picked is None else Cell(*picked)
-    at = layout(q, k, v, queries, keys, features, f"÷ {plain(divisor)}")
+    depth = SHEET * max(min(n_heads, SHEETS) - 1, 0)
+    at = layout(q, k, v, queries, keys, features, f"÷ {plain(divisor)}", depth)
     sums = {
         "scores": score_sums(q, k, steps, divisor, opened, queries, keys),
         "weights": weight_sums(steps, keys, stage == 0 or stage >= LESSON["softmax"]),
@@ -175,6 +214,7 @@ def canvas(
     was = steps if before is None else before
     old = {"scores": was.scores * divisor, "weights": was.weights, "output": was.output}
     parts = [
+        *sheets(at, stage),
         *given(at.q, q, lit(Q, "scores", stage), "q{0}", here),
         *given(at.k, k.T, lit(K, "scores", stage), "k{1}", here),
         *given(at.v, v, lit(V, "output", stage), "v{1}", here),
@@ -205,9 +245,23 @@ def canvas(
             n_lines = max(n_lines, len(lines))
     if n_q == 1 and "weights" not in hide:
         parts += standing(at, steps.weights[0], old["weights"][0], lit(WEIGHTS, "weights", stage))
+    told = {**numbers, "scores": steps.scores if opened else dots}
+    words = in_words(told, queries, keys, hide)
+    if n_heads:
+        said = WORDS["head"].format(head, n_heads)
+        parts.append(text(MARGIN, MARGIN + 8, said, bold=True, anchor="start"))
+        words = f"{said[0].upper()}{said[1:]}. {words}"
+    if tile is not None:
+        parts += cuts(at, *tile)
+        words += f" {WORDS['tiles'].format(*tile)}"
     height = at.scores.bottom + 52 + STEP * n_lines
-    words = in_words(steps, queries, keys, hide)
-    return picture(at.output.right + MARGIN, height, words, *parts, css=rules(at))
+    return picture(at.output.right + at.depth + MARGIN, height, words, *parts, css=rules(at))
+
+
+def sheet(steps: Steps, head: int) -> Sheet:
+    """Take one head out of the steps of several."""
+    every = (steps.scores, steps.masked_scores, steps.weights, steps.output)
+    return Sheet(*(np.asarray(x)[head] for x in every))
 
 
 def lit(color: str, part: str, stage: int) -> str:
@@ -224,32 +278,41 @@ def outline(is_picked: bool) -> float:
 
 
 def layout(
-    q: Floats, k: Floats, v: Floats, queries: Labels, keys: Labels, features: Labels, divisor: str
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    queries: Labels,
+    keys: Labels,
+    features: Labels,
+    divisor: str,
+    depth: float = 0.0,
 ) -> Layout:
     """Place two crossings on one line: Q with Kᵀ, and the weights with V."""
     (n_q, d_k), (n_k, d_v) = q.shape, v.shape
     many = n_k > MANY
-    high, wide, wide_in, wide_out = (27.0, 27.0, 27.0, 38.0) if many else (36.0, 52.0, 38.0, 52.0)
+    high, wide, wide_in, wide_out = (27.0, 32.0, 28.0, 40.0) if many else (36.0, 52.0, 38.0, 52.0)
     rows = max(em_width(name) * SMALL for name in queries) + MARGIN + 8
     left_of_k = max((em_width(name) * SMALL for name in features), default=0.0) + MARGIN + 8
-    x = max(rows + d_k * wide_in + 14, left_of_k)
+    x = max(rows + d_k * wide_in + 14 + depth, left_of_k)
     longest = max(em_width(name) * SMALL for name in keys)
     above = longest * 0.71 + 12 if longest > wide - 4 else 20.0  # slanted, or level
-    y = MARGIN + above + max(d_k, n_k) * high + GAP
+    gap = GAP + depth
+    y = MARGIN + above + depth + max(d_k, n_k) * high + gap
     scores = Field(x, y, n_q, n_k, wide, high)
-    box = Field(scores.right + 10, y, 1, 1, max(40.0, em_width(divisor) * 13 + 10), n_q * high)
+    box = Field(scores.right + 10 + depth, y, 1, 1, max(40.0, em_width(divisor) * 13 + 10), n_q * high)
     softmax = box._replace(x=box.right + 6, wide=62.0)
     weights = scores._replace(x=softmax.right + 10)
-    output = Field(weights.right + longest + 20, y, n_q, d_v, wide_out, high)
+    output = Field(weights.right + longest + 20 + depth, y, n_q, d_v, wide_out, high)
     return Layout(
-        q=Field(x - 14 - d_k * wide_in, y, n_q, d_k, wide_in, high),
-        k=Field(x, y - GAP - d_k * high, d_k, n_k, wide, high),
+        q=Field(x - 14 - depth - d_k * wide_in, y, n_q, d_k, wide_in, high),
+        k=Field(x, y - gap - d_k * high, d_k, n_k, wide, high),
         scores=scores,
         divisor=box,
         softmax=softmax,
         weights=weights,
-        v=output._replace(y=y - GAP - n_k * high, rows=n_k),
+        v=output._replace(y=y - gap - n_k * high, rows=n_k),
         output=output,
+        depth=depth,
     )
 
 
@@ -260,11 +323,12 @@ def titles(at: Layout, queries: Labels, keys: Labels, features: Labels) -> Itera
             yield text(field.x - 8, centre(field.place(i, 0))[1], name, size=SMALL, anchor="end")
     slants = max(em_width(name) * SMALL for name in keys) > at.k.wide - 4
     for j, name in enumerate(keys):
-        x = centre(at.k.place(0, j))[0]
-        yield slanted(x, at.k.y - 8, name) if slants else text(x, at.k.y - 12, name, size=SMALL)
-    yield text(at.q.middle, at.q.y - 13, f"Q ({at.q.rows}, {at.q.columns})", bold=True)
-    yield text(at.k.right + 8, at.k.y + 10, f"Kᵀ ({at.k.rows}, {at.k.columns})", bold=True, anchor="start")
-    yield text(at.v.middle, at.v.y - 12, f"V ({at.v.rows}, {at.v.columns})", bold=True)
+        x, y = centre(at.k.place(0, j))[0], at.k.y - at.depth
+        yield slanted(x, y - 8, name) if slants else text(x, y - 12, name, size=SMALL)
+    yield text(at.q.middle, at.q.y - at.depth - 13, f"Q ({at.q.rows}, {at.q.columns})", bold=True)
+    beside, said = at.k.right + at.depth + 8, f"Kᵀ ({at.k.rows}, {at.k.columns})"
+    yield text(beside, at.k.y + 10, said, bold=True, anchor="start")
+    yield text(at.v.middle, at.v.y - at.depth - 12, f"V ({at.v.rows}, {at.v.columns})", bold=True)
     for step in COLORS:
         field = getattr(at, step)
         said = f"{WORDS[step]} ({field.rows}, {field.columns})"
@@ -285,6 +349,50 @@ def boxes(at: Layout, divisor: float, stage: int) -> Iterator[str]:
             yield text(field.middle, field.bottom + 16, f"{LESSON[name]:02}", size=SMALL)
 
 
+def sheets(at: Layout, stage: int) -> Iterator[str]:
+    """Draw what is seen of the other heads' matrices: their upper and right edges, the farthest last."""
+    fields = (
+        (at.q, lit(Q, "scores", stage)),
+        (at.k, lit(K, "scores", stage)),
+        (at.v, lit(V, "output", stage)),
+        *((getattr(at, step), lit(color, step, stage)) for step, color in COLORS.items()),
+    )
+    for field, color in fields:
+        for near in np.arange(0.0, at.depth, SHEET):
+            left, right, far = field.x + near + SHEET, field.right + near, near + SHEET
+            yield path(
+                [
+                    (left, field.y - near),
+                    (left, field.y - far),
+                    (right + SHEET, field.y - far),
+                    (right + SHEET, field.bottom - far),
+                    (right, field.bottom - far),
+                    (right, field.y - near),
+                ],
+                width=EDGE,
+                fill=color,
+                opacity=STRONGEST[color],
+            )
+
+
+def cuts(at: Layout, tile_q: int, tile_k: int) -> Iterator[str]:
+    """Draw the thick lines between tiles: the queries are cut everywhere, and the keys."""
+    for field, high, wide in (
+        (at.q, tile_q, at.q.columns),
+        (at.k, at.k.rows, tile_k),
+        (at.scores, tile_q, tile_k),
+        (at.weights, tile_q, tile_k),
+        (at.v, tile_k, at.v.columns),
+        (at.output, tile_q, at.output.columns),
+    ):
+        for i in range(high, field.rows, high):
+            y = field.y + i * field.high
+            yield path([(field.x - 4, y), (field.right + 4, y)], width=PICKED)
+        for j in range(wide, field.columns, wide):
+            x = field.x + j * field.wide
+            yield path([(x, field.y - 4), (x, field.bottom + 4)], width=PICKED)
+
+
 # --- cells --------------------------------------------------------------------------------------
 
 
@@ -296,7 +404,7 @@ def given(field: Field, values: Floats, color: str, name: str, picked: Cell | No
         group, place = name.format(i, j), field.place(i, j)
         strength = STRONGEST[color] * abs(value) / top
         body = rect(*place, color, strength, outline(group in sources))
-        yield f'<g class="{group}">{body}{number_in(place, plain(value))}</g>'
+        yield f'<g class="{group}">{body}{number_in(place, short(value, place))}</g>'
 
 
 def fill(
@@ -312,29 +420,30 @@ def fill(
     now, old = (STRONGEST[color] * share for share in shares)
     look = "" if abs(now - old) < 0.005 else f' class="fade" style="--from:{old:.3f}"'
     body = rect(*place, color, now, outline(is_picked), look)
-    if below is None or place[2] < 40:
-        return body + number_in(
-            place,
-            fixed(value, DECIMALS)
-            if is_output and place[2] > 40
-            else plain(value if below is None else below),
-        )
+    if below is None or is_small(place):
+        said = fixed(value, DECIMALS) if is_output and not is_small(place) else None
+        return body + number_in(place, said or short(value if below is None else below, place))
     x, y = centre(place)
-    return body + text(x, y - 8, plain(value), size=SMALL) + text(x, y + 8, plain(below), bold=True)
+    return body + text(x, y - 8, plain(value), size=SMALL) + number_in(place, plain(below), 8, bold=True)
 
 
 def level(place: Place, weight: float, old: float, color: str, is_picked: bool) -> str:
     """Draw a weight as a level in its cell: the larger, the higher and the stronger."""
     x, y, wide, high = place
     tall = high * weight
-    strength = (0.4 + 0.6 * weight) * (STRONGEST[color] if wide > 40 else 1.0)  # a number stands on wide ones
+    bare = is_small(place)  # larger cells hold a number, too
+    strength = weight_strength(weight) * (1.0 if bare else STRONGEST[color])
     mark = rect(x, y + high - tall, wide, tall, color, strength, look=growth(weight, old))
-    return mark + frame(place, is_picked) + (number_in(place, fixed(weight, DECIMALS)) if wide > 40 else "")
+    return (
+        mark
+        + frame(place, is_picked)
+        + ("" if is_small(place) else number_in(place, fixed(weight, DECIMALS)))
+    )
 
 
 def standing(at: Layout, weights: Floats, old: Floats, color: str) -> Iterator[str]:
     """Draw the weights of a single query as bars above their cells; the dotted line is the weight 1."""
-    floor = at.weights.y - GAP / 2
+    floor = at.weights.y - at.depth - GAP / 2
     tall = floor - min(at.k.y, at.v.y)
     for y in (floor, floor - tall):
         yield path([(at.weights.x, y), (at.weights.right, y)], width=EDGE, dashed=y != floor)
@@ -362,9 +471,21 @@ def centre(place: Place) -> tuple[float, float]:
     return x + wide / 2, y + high / 2
 
 
-def number_in(place: Place, said: str) -> str:
-    """Write a number into a cell, smaller where it would not fit."""
-    return text(*centre(place), said, size=min(13, 13 * (place[2] - 6) / max(em_width(said) * 13, 1)))
+def is_small(place: Place) -> bool:
+    """Is this one of the small cells of many keys?"""
+    return place[3] < 30
+
+
+def short(value: float, place: Place) -> str:
+    """Write a number with fewer decimals in a small cell: its sum says the others."""
+    return _numbers.plain(value, most=FEW if is_small(place) else DECIMALS)
+
+
+def number_in(place: Place, said: str, below: float = 0, *, bold: bool = False) -> str:
+    """Write a number into a cell, `below` its middle, smaller where it would not fit."""
+    x, y = centre(place)
+    room = em_width(said) * (1.08 if bold else 1.0)
+    return text(x, y + below, said, size=min(13, (place[2] - 5) / max(room, 1)), bold=bold)
 
 
 # --- sums ---------------------------------------------------------------------------------------
@@ -484,15 +605,15 @@ def rules(at: Layout) -> str:
     return RULES + role_inks() + "".join(f"{outlined}{{stroke-width:{PICKED}}}" for outlined in outlines)
 
 
-def in_words(steps: Steps, queries: Labels, keys: Labels, hide: Collection[str]) -> str:
+def in_words(numbers: Mapping[str, Floats], queries: Labels, keys: Labels, hide: Collection[str]) -> str:
     """Say what the picture shows, query by query."""
     said = []
     for i, query in enumerate(queries):
         for step in ("scores", "weights"):
             if step not in hide:
-                values = zip(keys, getattr(steps, step)[i], strict=True)
+                values = zip(keys, numbers[step][i], strict=True)
                 said.append(f"{query}, {WORDS[step]}: {', '.join(f'{key} {plain(x)}' for key, x in values)}.")
         if "output" not in hide:
-            output = ", ".join(fixed(x, DECIMALS) for x in steps.output[i])
+            output = ", ".join(fixed(x, DECIMALS) for x in numbers["output"][i])
             said.append(f"{query}, {WORDS['output']}: [{output}].")
     return " ".join(said)

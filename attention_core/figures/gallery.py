@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from attention_core import figures
 from attention_core.attention import attend, attention_scores, causal_mask, softmax
+from attention_core.figures.svg import Picture, standalone
 from attention_core.positions import rotary_positions, sinusoidal_positions
 from attention_core.scoring import additive_scores, gaussian_scores
 from attention_core.worked import load
@@ -22,11 +23,17 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Arguments = tuple[Any, ...]
 
 GALLERY: dict[str, Callable[[], Arguments]] = {}  # name of a drawing function -> its arguments
+CANVASES: dict[str, Callable[[], Picture]] = {}  # the canvas, and what else it can show
 
 
 def entry(arguments: Callable[[], Arguments]) -> Callable[[], Arguments]:
     """Enter into the gallery what the drawing function of the same name is given."""
     return GALLERY.setdefault(arguments.__name__, arguments)
+
+
+def canvas_entry(drawn: Callable[[], Picture]) -> Callable[[], Picture]:
+    """Enter a canvas into the gallery."""
+    return CANVASES.setdefault(drawn.__name__, drawn)
 
 
 def picture(name: str) -> tuple[Figure, str]:
@@ -39,14 +46,62 @@ def write_figures(folder: Path) -> None:
     page = (
         "# Figures\n\n"
         "Drawn by `attention_core/figures/` from computed values; made by `make figures`, "
-        "never edited by hand. Each name is the function that draws the picture.\n"
+        "never edited by hand. A name is that of the function which draws the picture.\n"
     )
+    words = {}
+    for name, drawn in CANVASES.items():
+        (folder / f"{name}.svg").write_text(standalone(drawn()), encoding="utf-8", newline="\n")
+        words[name] = drawn().words
     for name in GALLERY:
-        figure, alt = picture(name)
-        figures.save_svg(figure, alt, folder / f"{name}.svg")
+        figure, words[name] = picture(name)
+        figures.save_svg(figure, words[name], folder / f"{name}.svg")
+    for name, alt in words.items():
         text = "".join(f"\\{c}" if c in r"\`*_[]<>|$#" else c for c in alt)  # nothing is markup
         page += f"\n## {name}\n\n![{text}]({name}.svg)\n\n{text}\n"
     (folder / "README.md").write_text(page, encoding="utf-8", newline="\n")
+
+
+# --- the canvas -------------------------------------------------------------------------------
+
+
+@canvas_entry
+def canvas() -> Picture:
+    s0 = load("one-query")
+    q, k, v = s0["q"], s0["k"], s0["v"]
+    return figures.canvas(q, k, v, attend(q, k, v), picked=("scores", 0, 1))
+
+
+@canvas_entry
+def canvas_of_tokens() -> Picture:
+    s1 = _it_animal()
+    q, k, v, tokens, scale = (s1[name] for name in ("q", "k", "v", "tokens", "scale"))
+    steps = attend(q, k, v, scale=scale)
+    place, names = ("weights", s1["it"], tokens.index("animal")), s1["features"]
+    return figures.canvas(
+        q, k, v, steps, divisor=1 / scale, queries=tokens, keys=tokens, features=names, picked=place
+    )
+
+
+@canvas_entry
+def canvas_of_heads() -> Picture:
+    q, k, v = np.random.default_rng(0).integers(-2, 3, (3, 4, 3, 2)).astype(float)
+    names = ["cat", "chases", "mouse"]
+    picked = ("output", 1, 0)
+    return figures.canvas(q, k, v, attend(q, k, v), queries=names, keys=names, head=1, picked=picked)
+
+
+@canvas_entry
+def canvas_with_a_mask() -> Picture:
+    s3 = load("three-tokens")
+    q, k, v = s3["q"], s3["k"], s3["v"]
+    return figures.canvas(q, k, v, attend(q, k, v, mask=causal_mask(3)), picked=("weights", 1, 0))
+
+
+@canvas_entry
+def canvas_in_tiles() -> Picture:
+    q, k, v = np.random.default_rng(0).integers(-1, 2, (3, 8, 4)).astype(float)
+    steps = attend(q, k, v, mask=causal_mask(8))
+    return figures.canvas(q, k, v, steps, tile=(2, 4), picked=("scores", 5, 2))
 
 
 # --- S1: it -> animal -------------------------------------------------------------------------
@@ -63,10 +118,17 @@ def _it_animal() -> dict[str, Any]:
 
 
 @entry
-def matrix_vector() -> Arguments:
+def places() -> Arguments:
+    s1, names = _it_animal(), ["animal", "street"]
+    has = s1["k"][[s1["tokens"].index(name) for name in names]]
+    return s1["q"][s1["it"]], has, "it", names, s1["features"]
+
+
+@entry
+def row_times_matrix() -> Arguments:
     s1 = _it_animal()
-    i = s1["tokens"].index("animal")
-    return s1["w_k"], s1["embeddings"][i], s1["k"][i], "animal", s1["features"], "k"
+    x, w = s1["embeddings"][s1["it"]], s1["w_q"].T  # for rows: x W
+    return x, w, x @ w, "it", s1["features"], "q", [f"place {i}" for i in range(4)]
 
 
 @entry
@@ -109,28 +171,12 @@ def waterfall() -> Arguments:
     return weights, values, weights * values, s1["output"][0], s1["tokens"], "output[0]"
 
 
-@entry
-def qkv_pipeline() -> Arguments:
-    s1 = _it_animal()
-    i = s1["tokens"].index("animal")
-    ws, ys = [s1[w] for w in ("w_q", "w_k", "w_v")], [s1[y][i] for y in "qkv"]
-    return s1["embeddings"][i], *ws, *ys, "animal", s1["features"]
-
-
 # --- steps and parts of attention -------------------------------------------------------------
 
 
 @entry
 def multi_head_sketch() -> Arguments:
     return 512, 8, 64
-
-
-@entry
-def attention_flow() -> Arguments:
-    s0 = load("one-query")
-    q, k, v = s0["q"], s0["k"], s0["v"]
-    steps = attend(q, k, v)
-    return q[0], k, v, steps.scores[0], steps.weights[0], steps.output[0], _names("k", 3)
 
 
 @entry
@@ -142,11 +188,6 @@ def bahdanau() -> Arguments:
     scores = np.tanh(decoder @ w_q.T + states @ w_k.T) @ w_v  # additive: w_v . tanh(W_q s + W_k h)
     weights = softmax(scores)
     return states, decoder, scores, weights, weights @ states, ["green", "tea", "please"]
-
-
-@entry
-def multi_head_block() -> Arguments:
-    return 512, 8, 64
 
 
 @entry
@@ -210,6 +251,16 @@ def _dot_products(d_k: int, pairs: int) -> Array:
 
 
 @entry
+def score_dots() -> Arguments:
+    """Scores of a query and eight keys whose entries are 1 or -1 by chance."""
+    rng, rows = np.random.default_rng(0), []
+    for d_k in WIDTHS[::2]:
+        query, keys = rng.choice([-1.0, 1.0], size=d_k), rng.choice([-1.0, 1.0], size=(8, d_k))
+        rows.append(keys @ query)
+    return rows, [f"d_k = {d_k}" for d_k in WIDTHS[::2]]
+
+
+@entry
 def variance_lines() -> Arguments:
     products = [_dot_products(d_k, 4000) for d_k in WIDTHS]
     scaled = [(x / np.sqrt(d_k)).var() for x, d_k in zip(products, WIDTHS, strict=True)]
@@ -229,6 +280,12 @@ def saturation() -> Arguments:
 
 
 @entry
+def slope_curve() -> Arguments:
+    weights = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    return weights, weights * (1 - weights)
+
+
+@entry
 def learning_curves() -> Arguments:
     """Gradient descent on half a square, x²/2: at each step x loses `rate` of itself."""
     steps, rates = list(range(0, 41, 4)), [0.1, 0.03, 0.005]
@@ -245,9 +302,10 @@ def alignment_map() -> Arguments:
 
 
 @entry
-def temperature_bars() -> Arguments:
+def weight_rows() -> Arguments:
     scores, temperatures = np.array([2.0, 1.0, 0.5, 0.0]), [0.25, 1.0, 4.0]
-    return np.stack([softmax(scores / t) for t in temperatures]), temperatures, list("abcd")
+    rows = np.stack([softmax(scores / t) for t in temperatures])
+    return rows, [f"T = {t:g}" for t in temperatures], list("abcd")
 
 
 @entry
@@ -285,8 +343,9 @@ def attention_graph() -> Arguments:
 
 @entry
 def position_clocks() -> Arguments:
-    """Six positions, four pairs of columns: each pair turns ten times more slowly than the one before."""
-    return sinusoidal_positions(6, 8), [f"position {p}" for p in range(6)]
+    """Each pair turns ten times more slowly than the one before: far positions move the slow ones."""
+    far = [0, 1, 2, 10, 100, 1000]
+    return sinusoidal_positions(1001, 8)[far], [f"position {p}" for p in far]
 
 
 @entry

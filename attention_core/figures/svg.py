@@ -11,13 +11,23 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-from unicodedata import bidirectional
 
 import matplotlib
 import numpy as np
 
 from attention_core._numbers import dot_product, number, plain
-from attention_core.figures._style import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
+from attention_core.figures import _style
+from attention_core.figures._style import (
+    NEGATIVE,
+    NEUTRAL,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    em_width,
+    shown,
+)
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
@@ -28,7 +38,8 @@ FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
 # Colours of words: mixed with the page's ink, so that they are darker on white and lighter on black.
 ROLES = {"q": Q, "k": K, "v": V, "w": WEIGHTS, "o": OUTPUT}
 _ON_WHITE = {"q": "#004f7c", "k": "#8a3c00", "v": "#00573f", "w": "#7a3f63", "o": "#6f6500"}
-ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
+
+isolated = _style.isolated  # for live views, too
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Labels = Sequence[str]
@@ -65,6 +76,13 @@ def picture(width: float, height: float, words: str, *parts: str, css: str = "")
     )
     style = f"<style>{css}</style>" if css else ""
     return Picture(f"{head}{style}{''.join(parts)}</svg>", words, wide, high)
+
+
+def standalone(picture: Picture) -> str:
+    """Return the picture as a file of its own: black on a white card, whatever the page behind it."""
+    head, _, rest = picture.svg.replace('style="', 'style="color:#000;', 1).partition(">")
+    card = f'<rect width="{picture.width}" height="{picture.height}" rx="8" fill="#fff"/>'
+    return f"{head}>{card}{rest}\n"
 
 
 def png(picture: Picture, scale: float = 2.0) -> bytes | None:
@@ -113,14 +131,9 @@ def named(values: Array, names: Labels) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
 
 
-def isolated(label: str) -> str:
-    """Return a label that runs from right to left so that it does not turn round what stands beside it."""
-    return f"{ISOLATE}{label}{POP}" if {"R", "AL"} & set(map(bidirectional, label)) else label
-
-
 def label(content: str, room: float, *, size: float = SMALL) -> str:
     """Return what fits into `room` pixels of a token typed by someone."""
-    content = shown(content.strip(ISOLATE + POP))[:99]
+    content = shown(content)[:99]
     while len(content) > 1 and em_width(content) * size > room:
         content = content.removesuffix("…")[:-1] + "…"
     return isolated(content)

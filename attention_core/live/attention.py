@@ -1,5 +1,6 @@
 """One query and three keys: the canvas, with every number of Q, K and V to edit."""
 
+from collections.abc import Collection
 from typing import Any
 
 from ipywidgets import HTML, HBox, Layout, VBox
@@ -19,7 +20,10 @@ LIMIT = 10.0  # the largest entry; exp() of the scores it gives can still be hel
 
 
 class AttentionView(View):
-    """One query and up to three keys, with every number of Q, K and V to edit."""
+    """One query and up to three keys, with every number of Q, K and V to edit.
+
+    `stage` and `hide` are the canvas's: before lesson 02 nothing is divided in it and nothing blocked.
+    """
 
     q = Numbers(-LIMIT, LIMIT, (1, 4), smaller=True, help="The query, (1, d_k).")
     k = Numbers(-LIMIT, LIMIT, (3, 4), smaller=True, help="The keys, (n_k, d_k).")
@@ -27,7 +31,8 @@ class AttentionView(View):
     scaled = Truths(help="Are the scores divided by √d_k?")
     blocked = Truths((3,), help="Which keys are blocked, (3,) of True and False.")
 
-    def __init__(self) -> None:
+    def __init__(self, *, stage: int = 4, hide: Collection[str] = ()) -> None:
+        self._stage, self._hide = stage, hide
         one, three = load("one-query"), load("three-tokens")
         fixed = {"scaled": True, "blocked": [False] * 3}
         self.presets = {"One query (S0)": {**{name: one[name] for name in "qkv"}, **fixed}}
@@ -63,6 +68,9 @@ class AttentionView(View):
         blocks = VBox([above, *self._ticks], layout=SIDE)
         tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), blocks, titled("V", figures.V, v)]
         mover = Mover([q, k, v], (-2.0, 2.0, 0.05))
+        if self._stage < 2:
+            tables.remove(blocks)
+            return [HBox(tables), mover.widget, picture]
         rest = [mover.widget, tick(self, "scaled", "divide by √d_k")]
         return [HBox(tables), HBox(rest), picture]
 
@@ -81,6 +89,8 @@ class AttentionView(View):
             self.v,
             steps,
             divisor=None if self.scaled else 1.0,
-            picked=("scores", 0, 0),
+            stage=self._stage,
+            hide=self._hide,
+            picked=("scores", 0, 0) if self._stage else None,
             before=before if same_shapes else None,
         )

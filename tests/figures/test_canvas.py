@@ -109,9 +109,38 @@ def test_large_scores_are_written_as_softmax_computes_them():
     assert said.startswith("weight of k0 = exp(0) ÷ (exp(0) + exp(−1)) = 1.000 ÷ 1.368 = 0.731")
 
 
+def test_heads_lie_as_sheets_and_one_in_front(rng):
+    q, k, v = rng.standard_normal((3, 4, 3, 2))  # four heads
+    steps = attend(q, k, v)
+    front = canvas(q, k, v, steps, head=2)
+    alone = canvas(q[2], k[2], v[2], attend(q[2], k[2], v[2]))
+    assert front.words == f"Head 2 of 4. {alone.words}"
+    assert sums(front, "output") == sums(alone, "output")
+    assert front.svg.count("<path") - alone.svg.count("<path") == 3 * 6  # three sheets behind six matrices
+    at = layout(q[2], k[2], v[2], ["a"] * 3, ["b"] * 3, [], "÷ 2", depth=15.0)
+    assert at.k.bottom < at.scores.y - at.depth and at.scores.right + at.depth < at.divisor.x
+
+
+def test_tiles_are_cut_and_said():
+    q, k, v = (np.ones((n, 2)) for n in (4, 6, 6))
+    steps = attend(q, k, v)
+    cut, whole = canvas(q, k, v, steps, tile=(2, 3)), canvas(q, k, v, steps)
+    assert cut.svg.count("<path") - whole.svg.count("<path") == 4 + 4  # Q, S, w, o once; Kᵀ, S, w, V once
+    assert cut.words == f"{whole.words} Cut into tiles of 2 queries by 3 keys."
+
+
+def test_a_file_of_its_own_is_black_on_white():
+    drawing = drawn()
+    root = ElementTree.fromstring(svg.standalone(drawing))
+    assert "color:#000" in root.get("style", "")
+    assert root[0].get("fill") == "#fff" and root[0].get("width") == str(drawing.width)
+
+
 def test_numbers_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match="scores must equal"):
         canvas(**ONE, steps=attend(**ONE, scale=1.0))
+    with pytest.raises(ValueError, match="output must equal weights"):
+        canvas(ONE["q"], ONE["k"], 2 * ONE["v"], attend(**ONE))
     with pytest.raises(ValueError, match="v must have shape"):
         canvas(ONE["q"], ONE["k"], ONE["v"][:2], attend(**ONE))
 

@@ -9,11 +9,12 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from attention_core import attend, figures, softmax
-from attention_core.figures import _style, gallery
+from attention_core.figures import _style, curves, gallery
 from attention_core.figures._marks import ink, tint, weight_shade
 from tests.pins import why_pictures_may_differ
 
@@ -22,7 +23,7 @@ SMALLEST = 9.0  # points
 SUBSCRIPT = 0.7  # of the size of its formula
 
 GALLERY = sorted(gallery.GALLERY)
-ARRAY_FREE = ["multi_head_block", "multi_head_sketch", "transformer_block"]
+ARRAY_FREE = ["multi_head_sketch", "transformer_block"]
 STABLE_ONLY = ["learning_curves", "alignment_map"]  # the words leave out what differs between processors
 
 
@@ -38,6 +39,7 @@ def picture(name: str) -> tuple[Figure, str]:
 def test_every_drawing_function_is_in_the_gallery():
     drawing = {name for name in figures.__all__ if hasattr(getattr(figures, name), "size")}
     assert drawing == set(GALLERY)
+    assert "canvas" in gallery.CANVASES
 
 
 # --- legible: nothing small, nothing cut, nothing over anything else --------------------------
@@ -128,11 +130,9 @@ def odd_pictures():
     q, k, v = rng.standard_normal((3, n, 3))
     steps = attend(q, k, v)
     s, w = steps.scores[0], steps.weights[0]
-    x, matrix = np.array([1, 0, -1, 0.5]), rng.standard_normal((4, 4)).round(2)
     temperatures = [0.5, 1, 2, 5]
     cold = np.stack([softmax(s / t) for t in temperatures])
     angles = [26.565051177, 90.0, 180.0]
-    ys = [matrix @ x, matrix[:2] @ x, matrix[:3] @ x]
     return {
         "embedding_heatmap": (k, ODD, ["a long feature", "b", "$c$"]),
         "weights_heatmap": (steps.weights, ODD, ODD),
@@ -142,14 +142,12 @@ def odd_pictures():
         "head_maps": (np.stack([steps.weights] * 5), ODD, ODD, [f"head {i}" for i in range(5)]),
         "score_bars": ([1, -np.inf, -2], ODD[:3], ODD[0]),
         "weight_bars": (w, ODD, ODD[0]),
-        "temperature_bars": (cold, temperatures, ODD),
+        "weight_rows": (cold, [f"T = {t:g}" for t in temperatures], ODD),
         "waterfall": (w, v[:, 0], w * v[:, 0], (w * v[:, 0]).sum(), ODD, "output[0]"),
         "softmax_curve": (s, np.exp(s), w, ODD),
+        "slope_curve": ([0.0, 0.5, 1.0], [0.0, 0.25, 0.0]),
         "hull": ([[1, 0], [0, 0], [1, 0]], [[0.43, 0]], ODD[:3], ["output"]),
-        "attention_flow": (q[0], k, v, s, w, steps.output[0], ODD),
         "bahdanau": (k, q[0], s, w, w @ k, ODD),
-        "matrix_vector": (matrix, x, matrix @ x, "a_b", ["noun", "alive", "can tire", "$p$"], "q"),
-        "qkv_pipeline": (x, matrix, matrix[:2], matrix[:3], *ys, "a_b", ["noun", "alive", "can tire", "$p$"]),
         "dot_product_angle": ([2, 1], [[1, 0], [-1, 2], [-2, -1]], [2, 0, -5], angles, "$x$", ODD[:3]),
         "vectors_plane": ([[1, 0]], [[1, 0], [0, 0], [-1, 2]], ["$x$"], ["a_b", "zero", "k"]),
         "multi_head_sketch": (64, 1, 64),
@@ -227,6 +225,85 @@ def luminance(color: str) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
+# --- pictures that say what is so -------------------------------------------------------------
+
+
+def bars_in(figure: Figure, color: str) -> list[float]:
+    """Return the heights of all rectangles of one colour, from left to right."""
+    filled = [bar for ax in figure.axes for bar in ax.patches if isinstance(bar, Rectangle)]
+    filled = [bar for bar in filled if matplotlib.colors.to_hex(bar.get_facecolor()) == color.lower()]
+    return [bar.get_height() for bar in sorted(filled, key=lambda bar: bar.get_x())]
+
+
+def test_the_same_weight_is_as_high_in_every_picture():
+    weights = [[0.68, 0.32], [0.33, 0.67]]
+    alone = [figures.draw(figures.weight_bars, row, ["a", "b"], "it")[0] for row in weights]
+    high, low = (bars_in(figure, figures.WEIGHTS)[0] for figure in alone)
+    assert high / low == pytest.approx(0.68 / 0.33)
+    both, _ = figures.draw(figures.weight_rows, weights, ["it, tired", "it, wide"], ["a", "b"])
+    first, second, third, fourth = bars_in(both, figures.WEIGHTS)
+    assert (first / third, second / fourth) == pytest.approx((0.68 / 0.33, 0.32 / 0.67))
+    assert {"it, tired", "it, wide"} <= {text.get_text() for text, _ in drawn_texts(both)}
+
+
+def test_a_sum_of_nearly_nothing_stays_low():
+    for value, least, most in ((9e-6, 0.0, 0.01), (1.0, 1.0, 3.0)):
+        figure, _ = figures.draw(
+            figures.waterfall, [0.5, 0.5], [value, value], [value / 2] * 2, value, "ab", "o"
+        )
+        assert least <= bars_in(figure, figures.OUTPUT)[0] <= most
+
+
+@pytest.mark.parametrize("draw", [figures.weights_heatmap, figures.head_maps])
+def test_a_weight_three_times_as_large_is_plainly_larger(draw):
+    heads = [["h"]] if draw is figures.head_maps else []
+    weights = np.array([[0.31, 0.11, 0.58]])
+    figure, _ = figures.draw(draw, weights[None] if heads else weights, ["q"], ["a", "b", "c"], *heads)
+    marks = [bar for bar in figure.axes[0].patches if isinstance(bar, Rectangle) and is_purple(fill_of(bar))]
+    marks.sort(key=lambda bar: bar.get_x())
+    dark = [bar.get_width() * bar.get_height() * (1 - luminance(fill_of(bar))) for bar in marks]
+    assert dark[0] >= 3 * dark[1]
+
+
+def fill_of(bar: Rectangle) -> str:
+    return matplotlib.colors.to_hex(bar.get_facecolor())
+
+
+def is_purple(color: str) -> bool:
+    red, green, blue = matplotlib.colors.to_rgb(color)
+    return red > green and blue > green
+
+
+def test_a_method_has_one_look_in_all_pictures_and_no_role_s_colour():
+    names = ["additive", "dot product", "scaled dot product", "equal weights"]
+    assert curves.looks(["dot", "scaled dot", "additive"]) == [curves.looks(names)[i] for i in (1, 2, 0)]
+    assert len(set(curves.looks(names))) == 4
+    roles = {figures.Q, figures.K, figures.V, figures.WEIGHTS, figures.OUTPUT}
+    assert not roles & {look.color for look in curves.LOOKS}
+
+
+def test_a_vector_of_zeros_has_no_angle():
+    figure, words = figures.draw(
+        figures.dot_product_angle, [1, 0], [[0, 0], [0, 2]], [0, 0], [49.4, 90], "q", "ab"
+    )
+    assert "k(a) [0, 0] has no angle to it" in words and "49.4" not in words
+    assert "49.4°" not in {text.get_text() for text, _ in drawn_texts(figure)}
+    assert "k(b) [0, 2] stands at 90° to it" in words
+
+
+def test_every_clock_of_the_gallery_moves():
+    codes, _ = gallery.GALLERY["position_clocks"]()
+    turned = np.linalg.norm(codes.reshape(len(codes), -1, 2) - [0, 1], axis=2).max(axis=0)
+    assert turned.min() > 0.5  # the chord of half a radian
+
+
+def test_a_label_from_right_to_left_does_not_turn_numbers_round():
+    figure, words = figures.draw(figures.vectors_plane, [[1, 2]], [[3, 4]], ["שלום"], ["k"])
+    assert "\u2068שלום\u2069 [1, 2]" in words
+    assert legibility(figure) == []
+    assert not any("\u2068" in text.get_text() for text, _ in drawn_texts(figure))
+
+
 # --- the same bytes, whoever draws them -------------------------------------------------------
 
 
@@ -274,9 +351,10 @@ def test_committed_figures_are_what_the_code_draws(fresh):
 def test_the_gallery_page_shows_every_figure_with_its_alt_text(fresh):
     page = (fresh / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"^!\[(.*)\]\((\w+)\.svg\)$", page, re.MULTILINE)
-    assert [name for _, name in shown] == list(gallery.GALLERY)
+    assert [name for _, name in shown] == [*gallery.CANVASES, *gallery.GALLERY]
     for alt, name in shown:
-        assert re.sub(r"\\(.)", r"\1", alt) == picture(name)[1]
+        words = gallery.CANVASES[name]().words if name in gallery.CANVASES else picture(name)[1]
+        assert re.sub(r"\\(.)", r"\1", alt) == words
 
 
 def test_png_has_two_image_pixels_for_each_css_pixel():
@@ -356,7 +434,7 @@ def test_the_alt_text_of_the_main_example():
     assert "together 0.43" in picture("waterfall")[1]
     assert "Row it: 0.31 on animal, 0.11 on each of the other six." in picture("weights_heatmap")[1]
     assert "k(animal) [1, 1, 1, 0] stands at 54.7° to it" in picture("dot_product_angle")[1]
-    assert "Output: [0.56, 0.44]." in picture("attention_flow")[1]
+    assert gallery.CANVASES["canvas"]().words.endswith("q, output: [0.560, 0.440].")
 
 
 # --- bad input --------------------------------------------------------------------------------
@@ -375,23 +453,20 @@ def test_the_alt_text_of_the_main_example():
         ("waterfall", ([1], [2], [3], 3.0, ["a"], "o"), r"terms must equal weights \* values = \[2.0\]"),
         ("variance_lines", ([4], [0.0], [1.0]), r"variances must be positive, got 0"),
         ("softmax_curve", ([0], [2], [1], ["a"]), r"exponentials must equal exp\(scores\) = \[1.0\]"),
+        ("slope_curve", ([0.5], [0.2]), r"slopes must equal weights \* \(1 - weights\) = \[0.25\]"),
         ("growth_lines", ([4], [[0.0]], ["a"], "d"), r"values must be positive, got 0"),
         ("growth_lines", ([4], np.ones((5, 1)), "abcde", "d"), r"names must be at most 4, got 5"),
         ("kernel_regression", ([0, 1], [1, 2], [0, 1, 3], np.eye(2)[[0, 0, 1]], [1, 1, 2], 0), r"evenly"),
         ("kernel_regression", ([0, 1], [1, 2], [0, 1], np.eye(2), [1, 3], 0), r"weights @ values"),
         ("attention_graph", (-np.eye(2), "ab"), r"weights must not be negative, got -1"),
-        ("matrix_vector", (np.eye(2), [1, 1], [1, 2], "a", "fg"), r"product must equal matrix @ x"),
-        ("qkv_pipeline", ([1, 0], *[np.eye(2)] * 3, [1, 0], [0, 1], [1, 0], "a", "fg"), r"k must equal w_k"),
         ("dot_product_angle", ([1, 0], [[0, 2]], [1], [90], "q", ["k"]), r"products must equal"),
         ("dot_product_angle", ([1, 0], np.eye(4), [1] * 4, [0] * 4, "q", "abcd"), r"at most 3.* got 4"),
-        ("attention_flow", ([1], [[1]], [[1]], [1], [1], [2], ["k"]), r"output must equal weights @ v"),
         ("bahdanau", ([[1]], [1], [1], [1], [2], ["a"]), r"context must equal weights @ states"),
         ("position_clocks", ([[0, 1, 0]], ["a"]), r"codes must have pairs of columns, got 3"),
         ("position_clocks", ([[1, 1]], ["a"]), r"the length of each pair must equal 1"),
         ("rotary_pairs", ([[1, 0]], [[1, 0]], [2], ["a"], ["b"]), r"scores must equal q · k, row by row"),
         ("rotary_pairs", ([[1, 0]], [[1, 0]], [1], ["a"], []), r"each query must meet one key, got 1 .* 0"),
-        ("multi_head_block", (512, 8, 63), r"n_heads · d_head must equal d_model = 512, got 504"),
-        ("learning_curves", ([0, 9], np.ones((5, 2)), ODD[:5]), r"labels must be at most 4, got 5"),
+        ("learning_curves", ([0, 9], np.ones((5, 2)), ODD[:5]), r"names must be at most 4, got 5"),
         ("multi_head_sketch", (512, 8, 63), r"n_heads · d_head must equal d_model = 512, got 504"),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def rects(svg, fill, width=None):
     """Return x, y, width and height of every rectangle of one colour, and maybe of one width."""
     found = [
-        [float(node.get(name)) for name in ("x", "y", "width", "height")]
+        [float(node.get(name, "nan")) for name in ("x", "y", "width", "height")]
         for node in ElementTree.fromstring(svg).iter(f"{SVG}rect")
         if node.get("fill") == fill
     ]
@@ -48,8 +48,8 @@ def test_bars_of_the_ledger_are_the_terms_of_its_sums(preset):
 def test_o_over_l_walks_to_the_exact_answer():
     view = live.LedgerView()
     root = ElementTree.fromstring(view.svg)
-    dots = [float(node.get("cx")) for node in root.iter(f"{SVG}circle")]
-    (exact,) = (node.get("d") for node in root.iter(f"{SVG}path") if node.get("stroke-dasharray"))
+    dots = [float(node.get("cx", "nan")) for node in root.iter(f"{SVG}circle")]
+    (exact,) = (node.get("d", "") for node in root.iter(f"{SVG}path") if node.get("stroke-dasharray"))
     assert dots[-1] == float(exact[1:].split()[0])
     steps = np.diff(dots) / np.diff([step.merged.output.item() for step in view.ledger])
     assert_allclose(steps, steps[0], rtol=0.01)  # one scale

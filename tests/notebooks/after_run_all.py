@@ -5,6 +5,7 @@
 nbval compares what the cells of a notebook give with what is stored, all but pixels and metadata.
 Then come, without running the notebook a second time:
 
+    fair                 each right answer is accepted, each wrong one is told its own thought
     as built             what the cells gave is, byte for byte, what is stored
     Cell 7 asked again   a question that is still open says the same once more
     Cell 7 solved        an exercise is correct with its folded solution
@@ -12,6 +13,7 @@ Then come, without running the notebook a second time:
     Cell 7 in section 2  each section gives the same once more; the last section runs first
 """
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
@@ -30,7 +32,7 @@ NO_TORCH = ("00", "01", "02", "03", "04", "05", "08", "11", "15")  # as the READ
 TORCH_IS_OUT = nbformat.v4.new_code_cell('import sys; assert "torch" not in sys.modules')
 QUESTION = re.compile(r"^(?:predict|check)\(", re.MULTILINE)
 EXERCISE = re.compile(r"^check\(", re.MULTILINE)
-OPEN = re.compile(r"^\w+ = \.\.\..*\n", re.MULTILINE)
+OPEN = re.compile(r"^(?:\w+ = \.\.\..*|def \w+\(.*\):\n    return \.\.\.)\n", re.MULTILINE)
 SOLUTION = re.compile(r"<details>.*?```python\n(.*?)```.*?</details>", re.DOTALL)
 HEADING = re.compile(r"^## ", re.MULTILINE)
 NOT_YET: dict[str, list[str]] = {}  # tests that cannot pass yet, by notebook: what passes must go
@@ -39,6 +41,25 @@ ASKED_NOT_YET = ("06", "08", "12")  # a name is used again there: to be mended w
 
 # Their sections give other outputs when run again, or were never tried: to be mended with the lessons.
 SECTIONS_NOT_YET = ("06", "08", "09", "10", "11", "12", "13", "14", "16")
+
+
+def unfair(notebook: str, names: dict[str, object]) -> list[str]:
+    """Return the questions whose right answer is refused, or whose wrong one is told another thought.
+
+    It runs in the kernel of the notebook, whose `names` the answers are computed from.
+    """
+    from attention_core.questions import judge_exercise, judge_prediction, questions
+
+    found = []
+    for name, question in questions(notebook).items():
+        judge = judge_prediction if question.words else judge_exercise
+        answer = question.answered(names)
+        if said := judge(answer.right, answer):
+            found.append(f"{name}: the right answer is told {said!r}")
+        for thought, wrong in answer.wrong.items():
+            if thought not in (said := judge(wrong, answer)):
+                found.append(f"{name}: {thought!r} is wanted, {said or 'Correct.'!r} is said")
+    return found
 
 
 class Solved(IPyNbCell):
@@ -110,6 +131,9 @@ def after(file: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[pytest.Item]:
         return kind.from_parent(file, name=what, cell_num=number, cell=cell, options=options)
 
     yield AsBuilt.from_parent(file, name="as built", cells=cells)
+    notebook = file.path.stem[:2]
+    code = f'{inspect.getsource(unfair)}\nfound = unfair("{notebook}", globals())\nassert not found, found'
+    yield run("fair", len(cells), nbformat.v4.new_code_cell(code), check=False)
     for number, cell in enumerate(c.cell for c in cells):
         if QUESTION.search(cell.source) and not file.path.stem.startswith(ASKED_NOT_YET):
             yield run(f"Cell {number} asked again", number, cell)

@@ -25,8 +25,15 @@ kernelspec:
 ```{code-cell} ipython3
 from IPython.display import display
 import sys
+from types import SimpleNamespace
+from attention_core.questions import Answer, asks
 
-sys.modules["torch"] = sys
+sys.modules["torch"] = SimpleNamespace(Tensor=())
+sys.modules["attention_core.questions.n01"] = SimpleNamespace(
+    refused=asks("?")(lambda: Answer(float("nan"))),
+    fair=asks("?")(lambda: Answer(1, {"one too many": 2})),
+    spoiled=asks("?")(lambda: Answer(1, {"one too few": 1})),
+)
 asked = total = 0
 
 def check(mine, right):
@@ -127,7 +134,13 @@ def test_each_fault_is_told(told: str) -> None:
     outdated = {"Cell 2", "Cell 2 in section 0"}
     again = {"Cell 3 asked again", "Cell 3 in section 1", "Cell 8 in section 3"}
     pixels = set() if why_pictures_may_differ() else {"as built"}
-    assert names("FAILED", told) == outdated | again | pixels | {"Cell 4 solved", "without torch"}
+    assert names("FAILED", told) == outdated | again | pixels | {"Cell 4 solved", "fair", "without torch"}
+
+
+def test_an_unfair_question_is_told_and_a_fair_one_is_not(told: str) -> None:
+    assert "refused: the right answer is told 'Compare it with the answer.'" in told
+    assert "spoiled: 'one too few' is wanted, 'Correct.' is said" in told
+    assert "one too many' is wanted" not in told
 
 
 def test_what_is_right_passes(told: str) -> None:

@@ -1,13 +1,15 @@
 """Predictions, checks, number format, figures with words."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from attention_core import attend
-from attention_core.figures import score_bars
+from attention_core.figures import canvas, score_bars, svg
 from attention_core.lesson import (
     check,
     in_print,
@@ -34,6 +36,12 @@ def shown(function, *args, **kwargs) -> list[dict]:
 def said(function, *args, **kwargs) -> str:
     """Return the plain text that a call displays."""
     return "\n".join(bundle["text/plain"] for bundle in shown(function, *args, **kwargs))
+
+
+@pytest.fixture
+def qkv():
+    one = load("one-query")
+    return one["q"], one["k"], one["v"]
 
 
 def test_progress_counts_shows_a_bar_and_ends_in_a_fixed_line() -> None:
@@ -63,6 +71,23 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
     for trained in (False, True):
         picture = shown(show, score_bars, *bars, trained=trained)[0]
         assert picture["metadata"]["image/png"].get("trained", False) is trained
+
+
+def test_the_canvas_is_live_beside_its_still(qkv) -> None:
+    (q, k, v), steps = qkv, attend(*qkv)
+    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    drawn = canvas(q, k, v, steps, stage=1)
+    data, metadata = svg.still(drawn)
+    about = picture.pop("metadata")
+    assert picture == data | {"text/html": drawn.svg} and about == metadata
+    assert about["image/png"]["alt"] == picture["text/plain"] == drawn.words
+    assert drawn.words in below["text/html"]
+
+
+def test_without_the_tools_that_build_the_course_the_canvas_is_live_all_the_same(qkv, monkeypatch) -> None:
+    monkeypatch.setattr(svg, "find_spec", lambda _: None)
+    picture, _ = shown(show, canvas, *qkv, attend(*qkv))
+    assert "<svg" in picture["text/html"] and "image/png" not in picture
 
 
 Q = np.array([[1.0, 0.0]])
@@ -166,3 +191,15 @@ def test_show_table_keeps_a_bar_inside_its_cell() -> None:
     [table] = shown(show_table, ("name", "size"), [("|a|", 3)])
     assert table["text/markdown"] == "| name | size |\n| --- | --- |\n| \\|a\\| | 3 |"
     assert table["text/plain"] == "name | size\n|a| | 3"
+
+
+def test_arrays_read_as_they_are_meant() -> None:
+    shell: Any = InteractiveShell.instance()
+    with patch("attention_core.lesson.get_ipython", return_value=shell):
+        start("99", digits=3)
+    try:
+        [data, _] = shell.display_formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
+        assert data["text/plain"] == "(array([0.3, 0.0]), array([0.667]), 1.0)"
+    finally:
+        InteractiveShell.clear_instance()
+        start("")

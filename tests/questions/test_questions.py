@@ -1,5 +1,8 @@
 """What makes an answer right, and what a wrong one is told."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,10 +16,12 @@ from attention_core.questions import (
     judge_exercise,
     judge_prediction,
     mistakes,
+    questions,
     wanted,
 )
 from attention_core.worked import load
 
+SOURCES = Path(__file__).parents[2] / "notebooks/source"
 ONE = load("one-query")
 QKV = ONE["q"], ONE["k"], ONE["v"]
 
@@ -112,7 +117,7 @@ def test_an_exercise_is_open_right_or_wrong() -> None:
     assert judge_exercise([0.3866, 0.267], Answer(np.array([0.386613, 0.267047]))) == ""
     assert "shape should be (2,), and yours is (3,)" in judge_exercise([1, 2, 3], Answer([1, 2]))
     assert "The numbers are right. The shape should be (1, 2)" in judge_exercise([1, 2], Answer([[1, 2]]))
-    assert "largest difference is 0.5000 at index [1]" in judge_exercise([1, 2.5], Answer([1, 2]))
+    assert "largest difference is 0.5 at index [1]" in judge_exercise([1, 2.5], Answer([1, 2]))
 
 
 @pytest.mark.parametrize("mine", ["text", None, [[1], [2, 3]], object()])
@@ -169,8 +174,8 @@ def test_an_exercise_reads_torch_tensors() -> None:
 
 def test_the_difference_is_found_beside_infinities() -> None:
     answer = Answer(np.array([[0.5, -np.inf], [1.0, 2.0]]))
-    assert "is 1.0000 at index [1, 0]: yours is 2.0000" in judge_exercise([[0.5, -np.inf], [2, 2]], answer)
-    assert "is inf at index [0, 1]: yours is 0.0000" in judge_exercise([[0.5, 0.0], [1.5, 2.0]], answer)
+    assert "is 1.0 at index [1, 0]: yours is 2.0" in judge_exercise([[0.5, -np.inf], [2, 2]], answer)
+    assert "is inf at index [0, 1]: yours is 0.0" in judge_exercise([[0.5, 0.0], [1.5, 2.0]], answer)
     assert "is nan at index [1, 1]: yours is nan" in judge_exercise([[0.5, -np.inf], [9, np.nan]], answer)
 
 
@@ -190,6 +195,13 @@ def test_a_question_names_what_it_still_needs() -> None:
 def test_a_notebook_without_questions_is_no_silent_success() -> None:
     with pytest.raises(ModuleNotFoundError):
         find("98", "any")
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES.glob("*.md")), ids=lambda path: path.stem)
+def test_every_question_is_asked_once_and_every_asked_one_is_known(source) -> None:
+    asked = re.findall(r'^(predict|check)\("(\w+)"', source.read_text(encoding="utf-8"), re.MULTILINE)
+    kinds = {name: "predict" if q.words else "check" for name, q in questions(source.name[:2]).items()}
+    assert sorted(asked) == sorted((kind, name) for name, kind in kinds.items())
 
 
 def test_each_typical_mistake_with_attention_has_its_thought() -> None:
