@@ -17,7 +17,7 @@ def forgotten_transpose(X: Any, printed_Q: Any) -> Answer:
     return Answer(
         "alive" if (X[6] @ printed_Q).any() else "nothing",
         {
-            "It would with .T. But *it* has its 1 at place 3, so x @ W reads row 3. What stands there?": "alive",
+            "It would with .T. But *it* has its 1 at place 3: x @ W reads row 3. And there?": "alive",
             "The 1 stands in column 3. But which row does *it* read?": "pronoun",
         },
     )
@@ -80,9 +80,7 @@ def street_when_wide(two_layers: Any, X_tired: Any, X_wide: Any) -> Answer:
     return Answer(
         two_layers(X_wide)[5],
         {
-            "That was so with *tired*. What does layer 1 find now, and what does *it* then look for?": two_layers(
-                X_tired
-            )[5],
+            "That was so with *tired*. What does layer 1 find now?": two_layers(X_tired)[5],
             "Equal weights would mean that layer 2 does not hear of *wide*. What lies in its drawer?": 0.5,
         },
     )
