@@ -17,7 +17,7 @@ def forgotten_transpose(X: Any, printed_Q: Any) -> Answer:
     return Answer(
         "alive" if (X[6] @ printed_Q).any() else "nothing",
         {
-            "It would with .T. But *it* has its 1 at place 3, so x @ W reads row 3. What stands there?": "alive",
+            "It would with .T. But *it* has its 1 at place 3: x @ W reads row 3. And there?": "alive",
             "The 1 stands in column 3. But which row does *it* read?": "pronoun",
         },
     )
@@ -65,7 +65,7 @@ def ratio_for_wide(X_tired: Any, X_wide: Any, A: Any, B: Any) -> Answer:
     return Answer(
         "same" if np.isclose(tired, wide) else "less" if wide < tired else "more",
         {
-            "A street can be wide, yes. But which rows make the score of *street*? Is *wide* one of them?": "less",
+            "A street can be wide, yes. But which rows make its score? Is *wide* one of them?": "less",
             "Which rows make the score of *animal*? Is the last word one of them?": "more",
         },
     )
@@ -80,9 +80,7 @@ def street_when_wide(two_layers: Any, X_tired: Any, X_wide: Any) -> Answer:
     return Answer(
         two_layers(X_wide)[5],
         {
-            "That was so with *tired*. What does layer 1 find now, and what does *it* then look for?": two_layers(
-                X_tired
-            )[5],
+            "That was so with *tired*. What does layer 1 find now?": two_layers(X_tired)[5],
             "Equal weights would mean that layer 2 does not hear of *wide*. What lies in its drawer?": 0.5,
         },
     )
@@ -138,7 +136,7 @@ def busy(X_tired: Any, two_layers: Any, W_Q1: Any, W_K1: Any, W_V1: Any) -> Answ
         animal, street = two_layers(X)[[1, 5]]
         if abs(animal - street) > 0.001:
             raise Hint(f"*animal* gets {animal:.3f} and *street* {street:.3f}. Both can be busy.")
-        if animal < 0.4:
+        if animal < 0.2:
             raise Hint(f"The nouns are equal, but each gets only {animal:.3f}. Is *busy* a noun itself?")
         return 0.0
 

@@ -22,7 +22,7 @@ def in_between(best_errors: Any) -> Answer:
         {
             "With *dog* and *cat* unequal shares helped. But here any two rows may come: from "
             "0.7 a + 0.3 b alone, which pairs a, b are possible?": "less",
-            "The subject comes out better than with half and half. Is the object lost by more than that?": "more",
+            "The subject comes out better than with half and half. Is more lost of the object?": "more",
         },
     )
 
@@ -65,7 +65,7 @@ def wide_scores(Q: Any, K: Any) -> Answer:
 
 @asks("In places.reshape(2, 3, 2), which two numbers are row 1 of head 0?")
 def reshape_alone(places: Any) -> Answer:
-    """Word 1's first half, as it should be, or the next two numbers in order? Decided by how reshape reads."""
+    """Word 1's first half, as it should be, or the next two numbers? Decided by how reshape reads."""
     return Answer(
         places.reshape(2, 3, 2)[0, 1],
         {
@@ -134,7 +134,7 @@ def from_words_to_output() -> Answer:
         {
             "The cut is reshape alone: reshape to (n, n_heads, d_head), then transpose.": cut_by_reshape,
             "The cut is right. On the way back transpose first, then reshape.": joined_by_reshape,
-            "Reshape alone, there and back: no word keeps its own columns. Transpose, both times.": reshape_twice,
+            "Reshape alone, there and back: words get mixed. Transpose, both times.": reshape_twice,
             "The heads are merged. W_O is missing.": without_w_o,
             "That is one wide head. Cut the columns before you attend.": not_cut,
             "That works for two heads only: use n_heads.": two_heads,

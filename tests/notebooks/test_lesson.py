@@ -179,7 +179,7 @@ def test_show_statements_gives_the_verdict_and_its_numbers() -> None:
     [table] = shown(show_statements, load("heads-in-memory"), load("gpt3-width"))
     assert "**false**" in table["text/markdown"] and "strides = [5120, 64, 512, 1]" in table["text/markdown"]
     assert "d_k = 128" in table["text/plain"] and "<br>" not in table["text/plain"]
-    link = "[06 A split moves nothing](06_multi_head.ipynb#A-split-moves-nothing)"
+    link = "[06 From small matrices to one](06_multi_head.ipynb#From-small-matrices-to-one)"
     assert f"| {link} |" in table["text/markdown"]
 
 
