@@ -87,6 +87,6 @@ def row_times_matrix(
     rows = "; ".join(f"{feature} {vector(row)}" for feature, row in zip(features, w, strict=True))
     read = " and ".join(features[i] for i in np.flatnonzero(x).tolist()) or "none"
     return (
-        f"x({token}) = [{', '.join(numbers(x))}] times W_{role.upper()}, whose rows are {rows}. "
+        f"The row x({token}) = [{', '.join(numbers(x))}] times W_{role.upper()}, whose rows are {rows}. "
         f"It reads {read}. {role}({token}) = {vector(y)}."
     )

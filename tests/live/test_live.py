@@ -166,6 +166,13 @@ def test_fewer_keys_and_values_are_drawn() -> None:
     assert named(view, "block k2", Checkbox).layout.visibility == "visible"
 
 
+def test_before_its_lesson_a_step_is_closed() -> None:
+    early, late = live.AttentionView(stage=0, hide=["output"]), live.AttentionView()
+    assert "k0 1.07," in early.words and "output" not in early.words
+    assert "k0 0.535," in late.words and "output" in late.words
+    assert [len(list(widgets_of(view, Checkbox))) for view in (early, late)] == [0, 4]
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "value", "message"),
     [
