@@ -173,7 +173,7 @@ def test_a_still_writes_the_sum_of_the_picked_cell_in_the_colours_of_its_parts()
     pytest.importorskip("resvg_py")
     below = 250 * 2  # the sums stand under the matrices and their names
     bare, picked = (
-        np.asarray(Image.open(io.BytesIO(svg.png(drawn(picked=at)))).convert("RGB"))[below:]
+        np.asarray(Image.open(io.BytesIO(svg.png(drawn(picked=at)) or b"")).convert("RGB"))[below:]
         for at in (None, ("weights", 0, 0))
     )
     assert bare[30:].min() == 255  # white
