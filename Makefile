@@ -21,7 +21,7 @@ COLAB_RUN := .venv-colab/$(BIN)/python
 TESTS := -n 2 --dist loadgroup
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 --nbval-kernel-startup-timeout 120
 NBVAL += -p tests.notebooks.stills notebooks/[0-9]*.ipynb
-QUICK := tests/kernels tests/worked
+QUICK := tests/kernels tests/worked tests/questions tests/test_numbers.py
 
 # Empty files whose dates say what has been installed, and when.
 LAB_READY := $(VENV)/.lab-ready
@@ -44,7 +44,7 @@ endef
 check lint test test-colab notebooks figures watch bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset minilm check lint test test-colab notebooks figures watch bench bench-live clean
+.PHONY: help lab reset minilm check lint test test-colab notebooks figures html watch bench bench-live clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -89,6 +89,9 @@ notebooks: $(TEST_READY) ## execute the notebook sources and draw the figures (s
 
 figures: $(TEST_READY) ## draw the figures alone
 	@$(RUN) -m tools.build --figures
+
+html: $(TEST_READY) ## write the notebooks as pages for a browser, into html/ (some: NAMES="01 03")
+	@$(RUN) -m tools.html $(NAMES)
 
 watch: $(TEST_READY) ## execute notebooks again whenever their sources are saved (NAMES=07)
 	@$(RUN) -m tools.build --watch $(NAMES)

@@ -53,7 +53,9 @@ def inputs(spec: str, **arrays: Array) -> Any:
 
 def array(name: str, x: object) -> None:
     """Raise TypeError unless `x` is an array of a library that `array_api_compat` knows."""
-    if not is_array_api_obj(x) or isinstance(x, np.ma.MaskedArray):
+    if isinstance(x, np.ma.MaskedArray):  # numpy's functions would compute with what it hides
+        raise TypeError(f"{name} must be an array without gaps, got MaskedArray; write {name}.filled(0)")
+    if not is_array_api_obj(x):
         dtype = {"mask": "bool", "lengths": "int"}.get(name, "float")
         raise TypeError(
             f"{name} must be an array (numpy, torch, ...), got {type(x).__name__}; "

@@ -32,8 +32,9 @@ def printed(value: Any, digits: int = DIGITS) -> str:
     ('1.07', '5.000e-07', '2359296', '6.000e+09', '3')
     """
     if isinstance(value, np.ndarray):
-        shown = {"precision": digits, "suppress_small": True, "floatmode": "maxprec_equal"}
-        return np.array2string(rounded(value), **shown)
+        return np.array2string(
+            rounded(value), precision=digits, suppress_small=True, floatmode="maxprec_equal"
+        )
     if not isinstance(value, float | np.floating):
         return str(value)
     size = abs(float(value))

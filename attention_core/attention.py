@@ -131,8 +131,8 @@ def attend(
     Dtype: any floating point, the same for q, k and v, kept; mask boolean, True = may attend.
 
     What `weigh` says of a query without keys, of blocked values and of `dropout` holds here too, and a
-    blocked key changes nothing either. A key that no query may see, and that is NaN, infinite or so
-    large that its products overflow, counts as 0. 16 bits are computed as 32, so weights and output
+    blocked key changes nothing either. What no query may see of k, and is NaN, infinite or so large
+    that its products overflow, counts as 0. 16 bits are computed as 32, so weights and output
     are right where scores overflow; the scores returned are then infinite.
     Gradients: what no query may see changes none. A NaN or infinity that some queries may see and
     others not reaches the gradients when it stands in a key, but not when it stands in a value.
@@ -255,29 +255,29 @@ def masked(scores: Array, mask: Array | None, xp: Any) -> Array:
 
 
 def unseen_as_0(k: Array, mask: Array | None, xp: Any) -> Array:
-    """Return keys (..., n_k, d_k), with 0 for those that no query may see and that could do harm.
+    """Return keys (..., n_k, d_k), with 0 for what no query may see and what could do harm.
 
-    These hold NaN, infinity, or a number whose products overflow: padding may hold anything.
+    That is NaN, infinity, and numbers whose products overflow: padding may hold anything.
     """
     if mask is None:
         return k
-    largest = xp.max(xp.abs(k), axis=-1, keepdims=True)  # (..., n_k, 1)
-    return xp.where((largest <= xp.finfo(k.dtype).max ** 0.5) | _seen(mask, k, xp), k, 0.0)
+    harmless = xp.abs(k) <= xp.finfo(k.dtype).max ** 0.5  # (..., n_k, d_k)
+    return xp.where(harmless | _seen(mask, k, xp), k, 0.0)
 
 
 def gather(weights: Array, v: Array, mask: Array | None, xp: Any) -> Array:
     """Return weights @ v, (..., n_q, d_v), in which 0 · NaN and 0 · inf are 0 where there is a mask.
 
-    NaN and infinity are left out, and whoever gives such a value a weight gets NaN in the columns that hold
-    any. So are numbers that no query may see and whose products would overflow in the gradients.
+    NaN and infinity are left out, and whoever gives such a value a weight gets NaN in the columns that
+    hold any. Values that no query may see are left out too: padding may hold anything.
     """
     if mask is None:
         return weights @ v
-    size, most = xp.abs(v), xp.finfo(v.dtype).max
-    kept = (size <= most**0.5) | (_seen(mask, v, xp) & (size <= most))  # (..., n_k, d_v)
-    left_out = xp.astype(xp.any(~kept, axis=-1, keepdims=True), v.dtype)  # (..., n_k, 1)
-    product = weights @ xp.concat([xp.where(kept, v, 0.0), left_out], axis=-1)  # (..., n_q, d_v + 1)
-    met = (product[..., -1:] > 0) & xp.any(~kept, axis=-2, keepdims=True)  # (..., n_q, d_v)
+    finite = xp.abs(v) <= xp.finfo(v.dtype).max  # (..., n_k, d_v)
+    clean = xp.where(finite & _seen(mask, v, xp), v, 0.0)  # (..., n_k, d_v)
+    odd = xp.astype(~xp.all(finite, axis=-1, keepdims=True), v.dtype)  # (..., n_k, 1)
+    product = weights @ xp.concat([clean, odd], axis=-1)  # (..., n_q, d_v + 1)
+    met = (product[..., -1:] > 0) & ~xp.all(finite, axis=-2, keepdims=True)  # (..., n_q, d_v)
     return xp.where(met, xp.nan, product[..., :-1])
 
 

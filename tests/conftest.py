@@ -14,7 +14,7 @@ hypothesis.settings.register_profile("quick", max_examples=25, derandomize=True,
 hypothesis.settings.register_profile("weekly", max_examples=1000, print_blob=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-pytest.register_assert_rewrite("tests.kernels.properties", "tests.kernels.properties_of_long")
+pytest.register_assert_rewrite("tests.kernels.properties")
 
 
 def pytest_collection_finish() -> None:

@@ -26,7 +26,7 @@ from attention_core.figures._style import (
     words_below,
 )
 from attention_core.figures.architecture import multi_head_sketch, transformer_block
-from attention_core.figures.bars import score_bars, temperature_bars, waterfall, weight_bars
+from attention_core.figures.bars import score_bars, waterfall, weight_bars, weight_rows
 from attention_core.figures.canvas import canvas
 from attention_core.figures.clocks import position_clocks, rotary_pairs
 from attention_core.figures.curves import (
@@ -39,6 +39,7 @@ from attention_core.figures.curves import (
     variance_lines,
 )
 from attention_core.figures.diagrams import bahdanau
+from attention_core.figures.dots import score_dots
 from attention_core.figures.graphs import attention_graph
 from attention_core.figures.heatmaps import (
     alignment_map,
@@ -48,16 +49,16 @@ from attention_core.figures.heatmaps import (
     scores_heatmap,
     weights_heatmap,
 )
+from attention_core.figures.matching import places, row_times_matrix
 from attention_core.figures.planes import dot_product_angle, hull, vectors_plane
 from attention_core.figures.tiles import score_tiles
 
 __all__ = [
-    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map",
-    "attention_graph", "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width",
-    "embedding_heatmap", "fold", "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression",
-    "learning_curves", "mask_map", "multi_head_sketch", "note",
-    "png", "position_clocks", "rotary_pairs", "saturation", "save_svg",
-    "score_bars", "score_tiles", "scores_heatmap", "shown", "slope_curve", "softmax_curve",
-    "temperature_bars", "transformer_block", "variance_lines", "vectors_plane", "waterfall", "weight_bars",
-    "weights_heatmap", "words_below",
+    "NEGATIVE", "NEUTRAL", "OUTPUT", "WEIGHTS", "K", "Q", "V", "alignment_map", "attention_graph",
+    "bahdanau", "bundle", "canvas", "dot_product_angle", "draw", "em_width", "embedding_heatmap", "fold",
+    "growth_lines", "head_maps", "hull", "is_chart", "kernel_regression", "learning_curves", "mask_map",
+    "multi_head_sketch", "note", "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix",
+    "saturation", "save_svg", "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown",
+    "slope_curve", "softmax_curve", "transformer_block", "variance_lines", "vectors_plane", "waterfall",
+    "weight_bars", "weight_rows", "weights_heatmap", "words_below",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
-from unicodedata import category, east_asian_width
+from unicodedata import bidirectional, category, east_asian_width
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -30,6 +30,7 @@ NEUTRAL, NEGATIVE = "#8A8A8A", "#B08D57"  # inputs and scores; numbers below zer
 INK, QUIET, RULE, BLOCKED = "#1A1A1A", "#595959", "#D9D9D9", "#BDBDBD"
 DEEP_WEIGHTS = "#6B2455"  # the weight 1
 SMALL, BODY, SYMBOL = 9.0, 10.0, 13.0  # points; a subscript is 0.7 of its symbol, so 9.1
+ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
 CELL, MARGIN, DPI = 0.42, 0.12, 96  # inches, inches, CSS pixels per inch
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -104,13 +105,22 @@ def draw(function: Callable[..., str], *args: Any, **kwargs: Any) -> tuple[Figur
         size = vars(function)["size"]
         figure = Figure(figsize=size or (1, 1), dpi=4 * DPI)  # text is measured as finely as it may be shown
         ax = figure.add_axes((0, 0, 1, 1))
-        alt = function(ax, *args, **kwargs)
+        alt = function(ax, *map(_isolate, args), **kwargs)
         if size is None:
             figure.set_size_inches(np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim()))
         figure.draw_without_rendering()  # makes every tick label, while the style holds
         _fit(figure)
         figure.set_dpi(DPI)
     return figure, alt
+
+
+def _isolate(argument: Any) -> Any:
+    """Isolate an argument that is a label, or labels: numbers stand beside them in the words."""
+    if isinstance(argument, str):
+        return isolated(argument)
+    if isinstance(argument, list | tuple) and all(isinstance(entry, str) for entry in argument):
+        return [isolated(entry) for entry in argument]
+    return argument
 
 
 def save_svg(figure: Figure, alt: str, path: Path) -> None:
@@ -218,6 +228,17 @@ def agree(name: str, values: Any, formula: str, expected: Any) -> None:
         raise ValueError(f"{name} must equal {formula} = {wanted}, got {came}")
 
 
+def weight_strength(weight: float) -> float:
+    """Return how strong the mark of a weight is, in every picture; it is as large as the weight besides.
+
+    So 0.31 and 0.11 differ three to one, although one is not three times the other.
+
+    >>> round(0.31 * weight_strength(0.31) / (0.11 * weight_strength(0.11)), 2)
+    3.54
+    """
+    return 0.4 + 0.6 * min(max(weight, 0.0), 1.0)
+
+
 def width_of(values: Any) -> int:
     """Return the length of the last axis (0 for a lone number)."""
     shape = np.shape(values)
@@ -251,9 +272,14 @@ def rows(values: Floats, queries: Labels, keys: Labels) -> str:
     )
 
 
+def isolated(label: str) -> str:
+    """Return a label that runs from right to left so that it does not turn round what stands beside it."""
+    return f"{ISOLATE}{label}{POP}" if {"R", "AL"} & set(map(bidirectional, label)) else label
+
+
 def shown(label: str) -> str:
     """Return what is drawn for a label: itself, with line breaks made visible."""
-    return label.replace("\n", "↵").replace("\t", "⇥")
+    return label.replace("\n", "↵").replace("\t", "⇥").strip(ISOLATE + POP)
 
 
 def text_width(label: str, size: float = SMALL) -> float:

@@ -1,6 +1,5 @@
 """Bars: one for each number."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from attention_core.figures._style import (
     INK,
     NEUTRAL,
     OUTPUT,
+    SMALL,
     WEIGHTS,
     Labels,
     V,
@@ -29,6 +29,7 @@ from attention_core.figures._style import (
     array,
     sized_by_content,
     spread,
+    text_width,
 )
 
 
@@ -44,12 +45,12 @@ def score_bars(ax: Axes, scores: Any, tokens: Labels, query: str) -> str:
 
 @sized_by_content
 def weight_bars(ax: Axes, weights: Any, tokens: Labels, query: str) -> str:
-    """Draw the weights of one query, a bar for each key; the dashed line is equal shares."""
+    """Draw the weights of one query, a bar for each key, on a scale to 1; the dashed line is equal shares."""
     x = array("weights", weights, tokens=tokens)
     page(ax)
-    top = max(x.max(), 1 / len(tokens))
-    box = bar_row(ax, 0, 0, x, tokens, WEIGHTS, top=top)
-    share = box.top / top / len(tokens)
+    box = bar_row(ax, 0, 0, x, tokens, WEIGHTS, top=1.0)
+    _mark_one(ax, box)
+    share = box.top / len(tokens)
     line(ax, (box.left, share), (box.right, share), width=1.0, dashed=True)
     write(ax, box.right + 0.06, share, f"1/{len(tokens)}", BODY, ha="left")
     write(ax, box.left, box.top + 0.4, f"weights({query})", BODY, ha="left")
@@ -57,19 +58,29 @@ def weight_bars(ax: Axes, weights: Any, tokens: Labels, query: str) -> str:
 
 
 @sized_by_content
-def temperature_bars(ax: Axes, weights: Any, temperatures: Sequence[float], tokens: Labels) -> str:
-    """Draw the weights that the same scores give at several temperatures."""
-    names = [f"T = {t:g}" for t in temperatures]
-    x = array("weights", weights, temperatures=names, tokens=tokens)
+def weight_rows(ax: Axes, weights: Any, names: Labels, tokens: Labels) -> str:
+    """Draw several rows of weights over the same keys, to be compared: one scale, to 1, for all.
+
+    `names` says how each row came about: a temperature, a way to score, a sentence and a head.
+    """
+    x = array("weights", weights, names=names, tokens=tokens)
     page(ax)
-    step, across = 0.46, max(1, int(9 / (0.46 * len(tokens) + 0.4)))
+    step, tall = 0.46, 1.6
+    wide = max(len(tokens) * step, *(text_width(name, BODY) for name in names)) + 0.4
+    across = max(1, int(9 / wide))
     for i, (name, row) in enumerate(zip(names, x, strict=True)):
-        left = (i % across) * (len(tokens) * step + 0.4)
-        base = -(i // across) * (1.6 + 0.85 + labels_height(tokens, step))
-        box = bar_row(ax, left, base, row, tokens, WEIGHTS, step=step, tall=1.6, top=x.max())
-        write(ax, box.x, box.top + 0.35, name, BODY)
+        base = -(i // across) * (tall + 0.85 + labels_height(tokens, step))
+        box = bar_row(ax, (i % across) * wide, base, row, tokens, WEIGHTS, step=step, tall=tall, top=1.0)
+        _mark_one(ax, box)
+        write(ax, box.left, box.top + 0.35, name, BODY, ha="left")
     lines = [f"{name}: {spread(numbers(row), tokens)}." for name, row in zip(names, x, strict=True)]
-    return "Weights of the same scores at each temperature. " + " ".join(lines)
+    return "Weights over the same keys. " + " ".join(lines)
+
+
+def _mark_one(ax: Axes, box: Box) -> None:
+    """Draw the line where a weight of 1 would end."""
+    line(ax, (box.left, box.top), (box.right, box.top), width=0.6, dashed=True)
+    write(ax, box.left - 0.06, box.top, "1", SMALL, ha="right")
 
 
 @sized_by_content
@@ -85,7 +96,7 @@ def waterfall(
     agree("total", total, "the sum of terms", t.sum())
     page(ax)
     ends = np.concatenate([[0.0], np.cumsum(t)])
-    inch = 2.4 / (ends.max() - ends.min() or 1.0)
+    inch = 2.4 / max(float(np.ptp(ends)), 1.0)  # a sum of nearly nothing stays low
     step, half, floor = 1.0, 0.3, ends.min() * inch - 0.1
     texts = numbers([*t, total])
     for i, (start, end) in enumerate(zip(ends[:-1] * inch, ends[1:] * inch, strict=True)):

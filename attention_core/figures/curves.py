@@ -1,7 +1,7 @@
 """Curves of measured or computed numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +19,6 @@ from attention_core.figures._style import (
     SYMBOL,
     WEIGHTS,
     Floats,
-    K,
     Labels,
     Q,
     V,
@@ -29,6 +28,39 @@ from attention_core.figures._style import (
     spread,
     width_of,
 )
+
+
+class Look(NamedTuple):
+    """How the curve of a method is drawn; no method has the colour of a query, a key or a value."""
+
+    color: str
+    line: str
+    marker: str
+
+
+# One look for a method in every notebook; what has none gets the first that is left.
+LOOKS = (
+    Look(INK, "-", "o"),
+    Look("#7A4A12", "--", "s"),
+    Look("#4B3F99", ":", "^"),
+    Look(NEUTRAL, "-.", "D"),
+)
+METHODS = {
+    "dot": LOOKS[0],
+    "dot product": LOOKS[0],
+    "scaled dot": LOOKS[1],
+    "scaled dot product": LOOKS[1],
+    "additive": LOOKS[2],
+}
+
+
+def looks(names: Labels) -> list[Look]:
+    """Return the look of each method's curve; raise ValueError for more methods than looks."""
+    if len(names) > len(LOOKS):
+        raise ValueError(f"names must be at most {len(LOOKS)}, got {len(names)}")
+    known = [METHODS.get(name) for name in names]
+    left = (look for look in LOOKS if look not in known)
+    return [look or next(left) for look in known]
 
 
 @sized(3.4, 2.6)
@@ -68,7 +100,7 @@ def _weights_beside(ax: Axes, weights: Floats, tokens: Labels) -> None:
     step = 0.56
     panel = ax.inset_axes((1 + 0.5 / 3.4, 0, step * len(tokens) / 3.4, 1))
     page(panel)
-    bar_row(panel, 0, 0, weights, tokens, WEIGHTS, step=step, tall=2.2)
+    bar_row(panel, 0, 0, weights, tokens, WEIGHTS, step=step, tall=2.2, top=1.0)
     panel.set_xlim(0, step * len(tokens))
     panel.set_ylim(0, 2.6)
 
@@ -99,12 +131,12 @@ def variance_lines(ax: Axes, d_k: Sequence[int], unscaled: Any, scaled: Any) -> 
     _log_axes(ax, d_k)
     ax.set_yscale("log")
     ax.set_ylim(0.4, 2.2 * max(d_k))
-    for y, marks, color, marker, name in (
-        (list(d_k), raw, K, "o", r"$\mathrm{Var}(q\cdot k)=d_k$"),
-        ([1] * len(d_k), divided, Q, "s", r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})=1$"),
+    for y, marks, look, name in (
+        (list(d_k), raw, METHODS["dot"], r"$\mathrm{Var}(q\cdot k)=d_k$"),
+        ([1] * len(d_k), divided, METHODS["scaled dot"], r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})=1$"),
     ):
-        ax.plot(d_k, y, color=color, linewidth=1.2)
-        ax.plot(d_k, marks, marker, color=color, markeredgecolor=INK, markersize=7)
+        ax.plot(d_k, y, look.line, color=look.color, linewidth=1.2)
+        ax.plot(d_k, marks, look.marker, color=look.color, markeredgecolor=INK, markersize=7)
         ax.annotate(name, (d_k[-1], y[-1]), (14, 0), textcoords="offset points", va="center",
                     fontsize=SYMBOL, parse_math=True)  # fmt: skip
         for x, value in zip(d_k, marks, strict=True):
@@ -213,9 +245,7 @@ def _weights_below(ax: Axes, keys: Floats, weights: Floats, query: float) -> Non
 @sized(5.2, 3.0)
 def growth_lines(ax: Axes, sizes: Sequence[int], values: Any, names: Labels, size_name: str) -> str:
     """Draw one line for each name, against sizes, both on scales where doubling is one step."""
-    looks = ((K, "o"), (Q, "s"), (V, "^"), (QUIET, "D"))  # color, marker
-    if len(names) > len(looks):
-        raise ValueError(f"names must be at most {len(looks)}, got {len(names)}")
+    styles = looks(names)
     x = array("values", values, names=names, sizes=len(sizes))
     if x.min() <= 0:
         raise ValueError(f"values must be positive, got {x.min():g}")
@@ -230,8 +260,9 @@ def growth_lines(ax: Axes, sizes: Sequence[int], values: Any, names: Labels, siz
     ax.set_xlabel(size_name, fontsize=BODY)
     inch = np.ptp(np.log(ax.get_ylim())) / 3.0
     heights = np.exp(apart([float(y) for y in np.log(x[:, -1])], 0.2 * inch))
-    for line, name, height, (color, marker) in zip(x, names, heights, looks, strict=False):
-        ax.plot(sizes, line, color=color, marker=marker, markeredgecolor=INK, markersize=7, linewidth=1.4)
+    for line, name, height, look in zip(x, names, heights, styles, strict=True):
+        ax.plot(sizes, line, look.line, color=look.color, marker=look.marker, markeredgecolor=INK,
+                markersize=7, linewidth=1.4)  # fmt: skip
         ax.annotate(f"{name}  {three_digits(line[-1])}", (sizes[-1], height), (12, 0), va="center",
                     textcoords="offset points", fontsize=SMALL, annotation_clip=False)  # fmt: skip
     said = [
@@ -250,9 +281,7 @@ def learning_curves(
     The words give both ends of each curve, rounded: what lies between differs more from one processor
     to another.
     """
-    looks = ((Q, "-", "o"), (K, "--", "s"), (V, ":", "^"), (INK, "-.", "D"))  # color, line, marker
-    if len(labels) > len(looks):
-        raise ValueError(f"labels must be at most {len(looks)}, got {len(labels)}")
+    styles = looks(labels)
     y = array("curves", curves, labels=labels, steps=len(steps))
     ax.set_xlim(steps[0], steps[-1])
     ax.set_ylim(min(0.0, y.min()), 1.05 * max(0.0, y.max()) or 1.0)
@@ -260,9 +289,9 @@ def learning_curves(
     ax.set_ylabel(measure, fontsize=BODY)
     inch = np.ptp(ax.get_ylim()) / 3.0
     heights = apart([float(curve[-1]) for curve in y], 0.2 * inch)
-    for curve, label, height, (color, line, marker) in zip(y, labels, heights, looks, strict=False):
-        ax.plot(steps, curve, line, color=color, marker=marker, markeredgecolor=INK, markersize=5,
-                linewidth=1.6, clip_on=False)  # fmt: skip
+    for curve, label, height, look in zip(y, labels, heights, styles, strict=True):
+        ax.plot(steps, curve, look.line, color=look.color, marker=look.marker, markeredgecolor=INK,
+                markersize=5, linewidth=1.6, clip_on=False)  # fmt: skip
         ax.annotate(label, (steps[-1], height), (12, 0), va="center", textcoords="offset points",
                     fontsize=BODY, annotation_clip=False)  # fmt: skip
     said = [

@@ -118,6 +118,20 @@ def _it_animal() -> dict[str, Any]:
 
 
 @entry
+def places() -> Arguments:
+    s1, names = _it_animal(), ["animal", "street"]
+    has = s1["k"][[s1["tokens"].index(name) for name in names]]
+    return s1["q"][s1["it"]], has, "it", names, s1["features"]
+
+
+@entry
+def row_times_matrix() -> Arguments:
+    s1 = _it_animal()
+    x, w = s1["embeddings"][s1["it"]], s1["w_q"].T  # for rows: x W
+    return x, w, x @ w, "it", s1["features"], "q", [f"place {i}" for i in range(4)]
+
+
+@entry
 def dot_product_angle() -> Arguments:
     s1, names = _it_animal(), ["animal", "street"]
     q, k = s1["q"][s1["it"]], s1["k"][[s1["tokens"].index(name) for name in names]]
@@ -237,6 +251,16 @@ def _dot_products(d_k: int, pairs: int) -> Array:
 
 
 @entry
+def score_dots() -> Arguments:
+    """Scores of a query and eight keys whose entries are 1 or -1 by chance."""
+    rng, rows = np.random.default_rng(0), []
+    for d_k in WIDTHS[::2]:
+        query, keys = rng.choice([-1.0, 1.0], size=d_k), rng.choice([-1.0, 1.0], size=(8, d_k))
+        rows.append(keys @ query)
+    return rows, [f"d_k = {d_k}" for d_k in WIDTHS[::2]]
+
+
+@entry
 def variance_lines() -> Arguments:
     products = [_dot_products(d_k, 4000) for d_k in WIDTHS]
     scaled = [(x / np.sqrt(d_k)).var() for x, d_k in zip(products, WIDTHS, strict=True)]
@@ -278,9 +302,10 @@ def alignment_map() -> Arguments:
 
 
 @entry
-def temperature_bars() -> Arguments:
+def weight_rows() -> Arguments:
     scores, temperatures = np.array([2.0, 1.0, 0.5, 0.0]), [0.25, 1.0, 4.0]
-    return np.stack([softmax(scores / t) for t in temperatures]), temperatures, list("abcd")
+    rows = np.stack([softmax(scores / t) for t in temperatures])
+    return rows, [f"T = {t:g}" for t in temperatures], list("abcd")
 
 
 @entry
@@ -318,8 +343,9 @@ def attention_graph() -> Arguments:
 
 @entry
 def position_clocks() -> Arguments:
-    """Six positions, four pairs of columns: each pair turns ten times more slowly than the one before."""
-    return sinusoidal_positions(6, 8), [f"position {p}" for p in range(6)]
+    """Each pair turns ten times more slowly than the one before: far positions move the slow ones."""
+    far = [0, 1, 2, 10, 100, 1000]
+    return sinusoidal_positions(1001, 8)[far], [f"position {p}" for p in far]
 
 
 @entry

@@ -16,12 +16,12 @@ from attention_core.figures._marks import (
     rectangle,
     shade,
     tint,
-    weight_shade,
     write,
 )
 from attention_core.figures._style import (
     BODY,
     CELL,
+    DEEP_WEIGHTS,
     INK,
     NEUTRAL,
     RULE,
@@ -37,6 +37,7 @@ from attention_core.figures._style import (
     rows,
     sized_by_content,
     text_width,
+    weight_strength,
 )
 
 
@@ -53,10 +54,10 @@ def embedding_heatmap(ax: Axes, embeddings: Any, tokens: Labels, features: Label
 
 @sized_by_content
 def weights_heatmap(ax: Axes, weights: Any, queries: Labels, keys: Labels) -> str:
-    """Draw attention weights: one row per query, one column per key."""
+    """Draw attention weights: one row per query, one column per key; each fills its share of its cell."""
     x = array("weights", weights, queries=queries, keys=keys)
     page(ax)
-    _sides(ax, _table(ax, x, queries, keys, weight_shade))
+    _sides(ax, _table(ax, x, queries, keys, lambda _: "#FFFFFF", levels=True))
     return f"Weights, {_queries_by_keys(queries, keys)}. {rows(x, queries, keys)}"
 
 
@@ -120,11 +121,24 @@ def alignment_map(ax: Axes, weights: Any, queries: Labels, keys: Labels) -> str:
     return f"Weights, {_queries_by_keys(queries, keys)}. {' '.join(said)}"
 
 
-def _table(ax: Axes, x: Floats, left: Labels, above: Labels, fill: Shade, texts: Labels | None = None) -> Box:
-    """Draw a matrix with a label for each row and column."""
+def _table(
+    ax: Axes,
+    x: Floats,
+    left: Labels,
+    above: Labels,
+    fill: Shade,
+    texts: Labels | None = None,
+    levels: bool = False,
+) -> Box:
+    """Draw a matrix with a label for each row and column, and a `level` in each cell."""
     widest = max(map(text_width, above))
     width = max(cell_width(x), widest + 0.16 if widest <= 0.75 else 0.0)
     box = cells(ax, 0, 0, x, fill, RULE, width=width, height=CELL, texts=texts)
+    for (i, j), weight in np.ndenumerate(x) if levels else ():
+        share = min(max(weight, 0.0), 1.0)
+        floor = -(i + 1) * CELL
+        mark = Box(j * width, floor, (j + 1) * width, floor + share * CELL)
+        rectangle(ax, mark, tint(WEIGHTS, weight_strength(share)), RULE)
     for i, name in enumerate(left):
         write(ax, -0.12, -(i + 0.5) * CELL, name, SMALL, ha="right")
     column_labels(ax, [(j + 0.5) * width for j in range(len(above))], 0.12, above, width, below=False)
@@ -146,7 +160,8 @@ def _small_map(
         cell = Box(left + j * side, top - (i + 1) * side, left + (j + 1) * side, top - i * side)
         rectangle(ax, cell, "#FFFFFF", RULE)
         half = 0.5 * (side - 0.04) * np.sqrt(min(max(weight, 0.0), 1.0))
-        rectangle(ax, Box(cell.x - half, cell.y - half, cell.x + half, cell.y + half), weight_shade(0.75))
+        square = Box(cell.x - half, cell.y - half, cell.x + half, cell.y + half)
+        rectangle(ax, square, tint(DEEP_WEIGHTS, weight_strength(weight)))
     for i, name in enumerate(queries):
         write(ax, left - 0.07, top - (i + 0.5) * side, name, SMALL, ha="right")
     centres = [left + (j + 0.5) * side for j in range(len(keys))]

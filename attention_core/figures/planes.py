@@ -155,6 +155,7 @@ def dot_product_angle(ax: Axes, q: Any, k: Any, products: Any, angles: Any, quer
     """Draw up to three keys at their true lengths and their true angles (degrees) to the query.
 
     The thick band is a key's shadow on the query: q·k is the length of the shadow times that of q.
+    A vector of zeros has no direction: neither arrow nor angle is drawn for it.
     """
     if len(keys) > 3:
         raise ValueError(f"keys must be at most 3, or their angles cannot be read, got {len(keys)}")
@@ -172,6 +173,8 @@ def dot_product_angle(ax: Axes, q: Any, k: Any, products: Any, angles: Any, quer
     _angles(ax, q_tip, tips, a)
     write(ax, q_tip + 0.1, 0, f"q({query})", BODY, ha="left")
     for tip, angle, key in zip(tips, a, keys, strict=True):
+        if not tip.any():
+            continue
         arrow(ax, (0, 0), (tip[0], tip[1]), K, line=2.4)
         _at_tip(ax, tip, angle, f"k({key})")
     names = [f"q({query})", *(f"k({key})" for key in keys)]
@@ -179,7 +182,7 @@ def dot_product_angle(ax: Axes, q: Any, k: Any, products: Any, angles: Any, quer
     for i, key in enumerate(keys):
         _product(ax, left, 2.0 - i * 1.1, q, k[i], p, i, f"q({query}) · k({key})")
     said = [
-        f"k({key}) {vector(k[i])} stands at {_degrees(a[i])} to it, and q·k = {numbers(p)[i]}"
+        f"k({key}) {vector(k[i])} {_stands(q_length * k_lengths[i], a[i])}, and q·k = {numbers(p)[i]}"
         for i, key in enumerate(keys)
     ]
     return f"q({query}) = {vector(q)}. {'. '.join(said)}."
@@ -187,7 +190,8 @@ def dot_product_angle(ax: Axes, q: Any, k: Any, products: Any, angles: Any, quer
 
 def _angles(ax: Axes, q_tip: float, tips: Floats, angles: Floats) -> None:
     """Draw the query, the shadow of each key on it, and an arc for each angle."""
-    for rank, i in enumerate(np.argsort(angles)):
+    directed = [i for i in np.argsort(angles) if q_tip and tips[i].any()]
+    for rank, i in enumerate(directed):
         x, y = tips[i]
         if abs(x) > 1e-9:
             rectangle(ax, Box(min(0, x), -0.14, max(0, x), -0.04), NEUTRAL)
@@ -220,6 +224,11 @@ def _product(ax: Axes, left: float, y: float, q: Floats, k: Floats, p: Floats, i
     rectangle(ax, Box(min(base, end), y - 0.62, max(base, end), y - 0.42), NEUTRAL)
     line(ax, (base, y - 0.66), (base, y - 0.38), width=1.0)
     write(ax, max(base, end) + 0.08, y - 0.52, numbers(p)[i], BODY, ha="left")
+
+
+def _stands(lengths: float, angle: float) -> str:
+    """Say how a key stands to the query; `lengths` is the product of theirs."""
+    return f"stands at {_degrees(angle)} to it" if lengths else "has no angle to it, as one of them is zero"
 
 
 def _degrees(angle: float) -> str:

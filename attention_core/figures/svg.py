@@ -6,18 +6,28 @@ enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb
 
 import math
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-from unicodedata import bidirectional
 
 import matplotlib
 import numpy as np
 
 from attention_core._numbers import dot_product, number, plain
-from attention_core.figures._style import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, em_width, shown
+from attention_core.figures import _style
+from attention_core.figures._style import (
+    NEGATIVE,
+    NEUTRAL,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    em_width,
+    shown,
+)
 
 # The strongest fill on which text keeps a contrast of 4.5, on white, #111 and Colab's #383838.
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
@@ -28,11 +38,13 @@ FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
 # Colours of words: mixed with the page's ink, so that they are darker on white and lighter on black.
 ROLES = {"q": Q, "k": K, "v": V, "w": WEIGHTS, "o": OUTPUT}
 _ON_WHITE = {"q": "#004f7c", "k": "#8a3c00", "v": "#00573f", "w": "#7a3f63", "o": "#6f6500"}
-ISOLATE, POP = "\u2068", "\u2069"  # FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE
+
+isolated = _style.isolated  # for live views, too
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Labels = Sequence[str]
 Point = tuple[float, float]
+Places = Callable[[Sequence[float] | Array], Point]  # from numbers to pixels
 
 
 class Picture(NamedTuple):
@@ -120,14 +132,9 @@ def named(values: Array, names: Labels) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
 
 
-def isolated(label: str) -> str:
-    """Return a label that runs from right to left so that it does not turn round what stands beside it."""
-    return f"{ISOLATE}{label}{POP}" if {"R", "AL"} & set(map(bidirectional, label)) else label
-
-
 def label(content: str, room: float, *, size: float = SMALL) -> str:
     """Return what fits into `room` pixels of a token typed by someone."""
-    content = shown(content.strip(ISOLATE + POP))[:99]
+    content = shown(content)[:99]
     while len(content) > 1 and em_width(content) * size > room:
         content = content.removesuffix("…")[:-1] + "…"
     return isolated(content)
@@ -201,7 +208,7 @@ def hatch(x: float, y: float, width: float, height: float) -> str:
     for t in range(6, math.ceil(width + height), 6):
         low, top = (max(0.0, t - height), min(t, height)), (min(t, width), max(0.0, t - width))
         strokes.append(f"M{x + low[0]:.1f} {y + low[1]:.1f}L{x + top[0]:.1f} {y + top[1]:.1f}")
-    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".7" opacity=".55"/>'
+    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".8" opacity=".75"/>'
 
 
 def rect(
@@ -344,21 +351,32 @@ def bars(
     return "".join(parts)
 
 
-def plane(
-    x: float, y: float, side: float, low: int, high: int
-) -> tuple[str, Callable[[Sequence[float] | Array], Point]]:
+def plane(x: float, y: float, side: float, low: int, high: int) -> tuple[str, Places]:
     """Draw a square of the plane with a grid; return it with the map from numbers to pixels."""
-    unit = side / (high - low)
+    ticks = {float(tick): plain(tick) for tick in range(low, high + 1)}
+    return chart(x, y, side, side, ticks, ticks)
+
+
+def chart(
+    x: float, y: float, width: float, height: float, across: Mapping[float, str], up: Mapping[float, str]
+) -> tuple[str, Places]:
+    """Draw a grid with these ticks, from the lowest to the highest, and the axes where they are 0.
+
+    Return it with the map from numbers to pixels.
+    """
+    left, bottom = min(across), min(up)
+    x_unit, y_unit = width / (max(across) - left), height / (max(up) - bottom)
 
     def at(point: Sequence[float] | Array) -> Point:
-        return x + (point[0] - low) * unit, y + (high - point[1]) * unit
+        return x + (point[0] - left) * x_unit, y + height - (point[1] - bottom) * y_unit
 
     parts = []
-    for tick in range(low, high + 1):
-        across, up = at((tick, low)), at((low, tick))
-        for start, end in ((at((tick, low)), at((tick, high))), (at((low, tick)), at((high, tick)))):
-            line = path([start, end], width=1.2 if tick == 0 else 0.6)
-            parts.append(line if tick == 0 else f'<g opacity=".3">{line}</g>')
-        parts.append(text(across[0], y + side + 12, plain(tick), size=SMALL))
-        parts.append(text(x - 12, up[1], plain(tick), size=SMALL))
+    for axis, ticks in enumerate((across, up)):
+        for tick, name in ticks.items():
+            foot = at((tick, bottom) if axis == 0 else (left, tick))
+            end = (foot[0], y) if axis == 0 else (x + width, foot[1])
+            line = path([foot, end], width=0.6 if tick else 1.2)
+            parts.append(f'<g opacity=".3">{line}</g>' if tick else line)
+            place, anchor = (foot[0], foot[1] + 12) if axis == 0 else (x - 7, foot[1]), "end" if axis else ""
+            parts.append(text(*place, name, size=SMALL, anchor=anchor))
     return "".join(parts), at

@@ -37,6 +37,8 @@ __all__ = [
     "show_live",
 ]
 
+MOVES = "This picture moves in JupyterLab and in Colab, where its numbers can be changed."
+
 
 def show_live(view: View) -> None:
     """Display `view`: live where a kernel runs, otherwise a picture with its words folded below it.
@@ -48,5 +50,5 @@ def show_live(view: View) -> None:
     data, metadata = view.bundle()
     display(data, metadata=metadata, raw=True)
     nothing = HTML(layout=Layout(display="none"))
-    below = {"text/html": figures.words_below(view.words), "text/plain": "(the same in words)"}
+    below = {"text/html": f"<p>{MOVES}</p>{figures.words_below(view.words)}", "text/plain": MOVES}
     display(below | live(nothing), raw=True)

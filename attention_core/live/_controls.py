@@ -19,6 +19,7 @@ from ipywidgets import (
     GridBox,
     HBox,
     Layout,
+    Play,
     Text,
     VBox,
 )
@@ -27,7 +28,7 @@ from traitlets import dlink, link
 from attention_core.figures import shown
 from attention_core.figures.svg import Labels, isolated
 from attention_core.live._inputs import Refused
-from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, View
+from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, WHOLE, View
 
 Index = tuple[int, ...]
 Wide = tuple[int, int]
@@ -102,11 +103,16 @@ class Entry:
 class Track:
     """A slider for the number in a box: from, to, step; with `log` it runs in powers of two.
 
-    `wide`: pixels of the label, and of all.
+    `wide`: pixels of the label, and of all; without it the slider stands upright, its label unseen.
     """
 
     def __init__(
-        self, entry: Entry, label: str, reach: tuple[float, float, float], wide: Wide, log: bool = False
+        self,
+        entry: Entry,
+        label: str,
+        reach: tuple[float, float, float],
+        wide: Wide | None,
+        log: bool = False,
     ) -> None:
         self.entry, self._log, self._seen = entry, log, entry.value
         self._low, self._high, self._step = reach
@@ -114,9 +120,14 @@ class Track:
         kind: Any = partial(FloatLogSlider, base=2) if log else FloatSlider
         self.widget = kind(
             value=self._place, min=scale(self._low), max=scale(self._high), step=self._step,
-            description=label, readout=False, style={"description_width": f"{wide[0]}px"},
-            layout=Layout(width=f"{wide[1]}px", height=HEIGHT),
+            description=label, readout=False, orientation="horizontal" if wide else "vertical",
         )  # fmt: skip
+        if wide:
+            self.widget.style.description_width = f"{wide[0]}px"
+            self.widget.layout = Layout(width=f"{wide[1]}px", height=HEIGHT)
+        else:
+            self.widget.layout = Layout(width="auto", height="120px")
+            self.widget.add_class(QUIET)
         self.widget.observe(self._slid, "value")
 
     def show(self, anew: bool) -> None:
@@ -159,7 +170,7 @@ def on_step(value: float, low: float, high: float, step: float) -> float:
 
 
 class Slider:
-    """A slider with a text box beside it, for one number."""
+    """A slider with a text box beside it, for one number; without `wide` upright, with the box below it."""
 
     def __init__(
         self,
@@ -169,15 +180,16 @@ class Slider:
         step: float,
         index: Index = (),
         *,
-        wide: Wide,
+        wide: Wide | None = None,
         log: bool = False,
     ) -> None:
         self.name, trait = name, view.inputs[name]
-        layout = Layout(width="64px", height=HEIGHT)
+        layout = Layout(width="78px" if wide else "auto", height=HEIGHT, flex="0 0 auto")
         self.entry = Entry(view, name, f"{label}, typed", index, layout=layout)
         self.entry.widget.add_class(QUIET)
         self.track = Track(self.entry, label, (trait.low, trait.high, step), wide, log)
-        self.widget = HBox([self.track.widget, self.entry.widget])
+        self.widget = (HBox if wide else VBox)([self.track.widget, self.entry.widget])
+        self.widget.add_class(WHOLE)
         view.controls.append(self)
 
     def show(self, anew: bool) -> None:
@@ -186,9 +198,34 @@ class Slider:
         self.track.show(anew)
 
 
-def sliders(view: View, name: str, labels: Labels, step: float, *, wide: Wide) -> list[Any]:
+def sliders(view: View, name: str, labels: Labels, step: float, *, wide: Wide | None = None) -> list[Any]:
     """Return a slider for each entry of an input (n,)."""
     return [Slider(view, name, label, step, (j,), wide=wide).widget for j, label in enumerate(labels)]
+
+
+class Player:
+    """A button that lets an input run by itself: from, to, step."""
+
+    def __init__(self, view: View, name: str, label: str, reach: tuple[float, float, float]) -> None:
+        self.view, self.name, (self._low, high, self._step) = view, name, reach
+        last = round((high - self._low) / self._step)
+        self.play = Play(value=self._nearest, min=0, max=last, interval=100, layout=Layout(height=HEIGHT))
+        self.widget = HBox([self.play, HTML(escape(label))])  # the buttons get their name from this text
+        self.widget.add_class(WHOLE)
+        self.play.observe(self._ran, "value")
+        view.controls.append(self)
+
+    def show(self, anew: bool) -> None:
+        """Go on from where the input is now."""
+        self.play.value = self._nearest
+
+    @property
+    def _nearest(self) -> int:
+        return round((getattr(self.view, self.name) - self._low) / self._step)
+
+    def _ran(self, _: Any) -> None:
+        if self.play.value != self._nearest:
+            put(self.view, self.name, (), round(self._low + self.play.value * self._step, DIGITS))
 
 
 class Table:
@@ -203,7 +240,7 @@ class Table:
         columns: Labels,
         *,
         room: int = 50,
-        cell: int = 52,
+        cell: int = 60,
     ) -> None:
         self.view, self.name, self._room, self._cell = view, name, room, cell
         one = Layout(width="auto", height=HEIGHT, margin="0")  # shared by all boxes: fewer messages
@@ -244,7 +281,7 @@ class Table:
 
     def _reshape(self, n: int, m: int) -> None:
         self._shape = (n, m)
-        self.widget.layout.grid_template_columns = f"{self._room}px repeat({m}, {self._cell}px)"
+        self.widget.layout.grid_template_columns = f"{self._room}px repeat({m}, minmax(0, {self._cell}px))"
         rows = zip(self._heads[:n], self._entries, strict=False)
         cells = [[head, *(entry.widget for entry in row[:m])] for head, row in rows]
         self.widget.children = [_head(""), *self._tops[:m], *(widget for row in cells for widget in row)]

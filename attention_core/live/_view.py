@@ -16,36 +16,44 @@ from attention_core.live._inputs import Input, Refused
 MY_EDIT = "my edit"
 BAD = "attention-bad"  # CSS class of a box that holds something impossible
 QUIET = "attention-quiet"  # CSS class of a box whose label only a screen reader needs
+WHOLE = "attention-whole"  # CSS class of a row that stays in one line, also on a narrow page
 HEIGHT = "28px"  # of a control
-SIDE = Layout(margin="0 12px 0 0", flex="0 0 auto")  # of a block with another one to its right
+SIDE = Layout(margin="0 12px 0 0", flex="0 1 auto")  # of a block with another one to its right
 
 # A slider's handle has no accessible name. noUiSlider, which ipywidgets 8 shows, takes one in its option
 # handleAttributes (github.com/leongersen/noUiSlider/issues/1223), which ipywidgets does not offer. So an
 # image that cannot be loaded gives each handle the name of the label beside it; for five seconds, as
-# sliders may be drawn later.
-_NAME_SLIDERS = (
+# sliders may be drawn later. The buttons of a Play have no names either: they get the text beside them.
+_NAME_CONTROLS = (
     "const go = left => { const view = this.closest('.attention-view');"
     " for (const handle of view ? view.querySelectorAll('.noUi-handle') : [])"
     " handle.setAttribute('aria-label', handle.closest('.widget-slider').querySelector('label').textContent);"
+    " for (const button of view ? view.querySelectorAll('.widget-play button') : [])"
+    " button.setAttribute('aria-label', button.closest('.widget-hbox').textContent.trim());"
     " if (left) setTimeout(go, 250, left - 1); }; go(20)"
 )
 _STYLE = f"""
 <style>
-.attention-view {{ overflow-x: auto; }}
+.attention-view, .attention-view .widget-box, .attention-view .widget-html,
+.attention-view .widget-html-content {{ overflow: visible; }}
+.attention-view .widget-hbox {{ flex-wrap: wrap; }}
+.attention-view .{WHOLE} {{ flex-wrap: nowrap; }}
+.attention-view > *, .attention-view .widget-box > * {{ min-width: 0; max-width: calc(100% - 4px); }}
+.attention-view .widget-dropdown > select {{ flex: 1 1 auto; width: auto; }}
 .attention-view .{QUIET} > label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }}
 .attention-view .{QUIET} input {{ padding: 2px 4px; text-align: right; }}
-.attention-view.attention-view.attention-view .{BAD} input {{
-  outline: 2px dashed currentColor !important; outline-offset: -2px; }}
+.attention-view .{BAD}.{BAD} input {{ border: 2px dashed #D55E00; }}
 .attention-view.attention-view.attention-view.attention-view :focus-visible {{
   outline: 2px solid currentColor !important; outline-offset: 1px; }}
-.attention-view .widget-html-content {{ overflow: visible; }}
+.attention-view .widget-play {{ width: auto; flex: 0 0 auto; }}
+.attention-view .widget-play button:is(:has(.fa-stop), :has(.fa-retweet)) {{ display: none; }}
 .attention-view svg {{ display: block; }}
 .attention-view svg g:hover > rect {{ stroke-width: 2.5; }}
 .attention-message {{ border-left: 6px solid #D55E00; padding: 0 8px; line-height: 17px;
-  white-space: normal; height: 36px; display: flex; align-items: center; }}
+  white-space: normal; min-height: 36px; display: flex; align-items: center; }}
 </style>
-<img alt="" src="data:," onerror="{escape(_NAME_SLIDERS)}">
+<img alt="" src="data:," onerror="{escape(_NAME_CONTROLS)}">
 """
 
 
@@ -178,17 +186,16 @@ class View(HasTraits):
 
     def _head(self) -> VBox:
         """Return the row that every view begins with: presets, reset, message."""
-        wide = {"height": HEIGHT, "flex": "0 0 auto"}
         presets = Dropdown(
-            options=[*self.presets, MY_EDIT], description="Preset", style={"description_width": "60px"},
-            layout=Layout(width="280px", **wide),
+            options=[*self.presets, MY_EDIT], description="Preset", style={"description_width": "46px"},
+            layout=Layout(width="max-content", height=HEIGHT),
         )  # fmt: skip
         link((self, "preset"), (presets, "value"))
-        reset = Button(description="Reset", layout=Layout(width="80px", **wide))
+        reset = Button(description="Reset", layout=Layout(width="80px", height=HEIGHT))
         reset.on_click(lambda _: self.reset())
-        message = HTML(layout=Layout(margin="0 0 0 12px", flex="1 1 0", min_width="0", height="36px"))
+        message = HTML(layout=Layout(margin="0 0 0 12px", flex="1 1 220px", min_height="36px"))
         dlink((self, "message"), (message, "value"), _alert)
-        row = HBox([presets, reset, message], layout=Layout(height="38px", align_items="center"))
+        row = HBox([presets, reset, message], layout=Layout(align_items="center"))
         return VBox([HTML(_STYLE, layout=Layout(display="none")), row])
 
 

@@ -1,22 +1,28 @@
-"""Streaming attention: one row for each tile of keys, with m, l and o."""
+"""Streaming attention, tile after tile: what is kept, how it shrinks when m grows, and where o / l stands."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core._numbers import number
+from attention_core._numbers import number, plain
 from attention_core.attention import Attention, attend
-from attention_core.figures import NEUTRAL, OUTPUT
-from attention_core.figures.svg import Picture, cell, path, picture, rect, text
+from attention_core.figures import OUTPUT, WEIGHTS, V
+from attention_core.figures.svg import SMALL, Picture, circle, path, picture, rect, text
 from attention_core.live._controls import Slider, sliders
 from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
-from attention_core.long import Partial, Step, streaming_ledger
+from attention_core.long import Step, streaming_ledger
 
-VALUES = np.arange(1.0, 7.0)[:, None]  # (n_k, d_v)
+VALUES = np.arange(1.0, 7.0)  # (n_k,)
 N = len(VALUES)
+RAISED = str.maketrans("0123456789−.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
+PALE, DASHED = 0.45, ' stroke-dasharray="3 2"'  # what was there before
+# Where things stand, in pixels: bars, stacked sums, and the axis of the values.
+LEFT, SLOT, STACK, ROOM, AXIS, UNIT = 4, 32, 230, 84, 402, 18
+TOP, ROWS, TALLEST = 46, 438, 146  # of all rows, and of one
 
 
 class LedgerView(View):
@@ -42,18 +48,21 @@ class LedgerView(View):
     def steps(self) -> Attention:
         """The attention to all keys at once."""
         q, k, mask = self._inputs_of_attend()
-        return attend(q, k, VALUES, mask=mask, scale=1.0)
+        return attend(q, k, VALUES[:, None], mask=mask, scale=1.0)
 
     @property
     def ledger(self) -> list[Step]:
         """What is kept after each tile."""
-        q, k, mask = self._inputs_of_attend()
-        return list(streaming_ledger(q, k, VALUES, mask=mask, scale=1.0, tile_k=self.tile_k))
+        return self._read(VALUES[:, None])
 
     @property
     def output(self) -> float:
         """The output after the last tile."""
         return float(self.ledger[-1].merged.output[0, 0])
+
+    def _read(self, values: Array) -> list[Step]:
+        q, k, mask = self._inputs_of_attend()
+        return list(streaming_ledger(q, k, values, mask=mask, scale=1.0, tile_k=self.tile_k))
 
     def _inputs_of_attend(self) -> tuple[Array, Array, Array]:
         # With q = 1 and keys of one entry, q·k is the score itself.
@@ -66,43 +75,110 @@ class LedgerView(View):
         return [HBox([VBox([*first, *scores], layout=SIDE), picture])]
 
     def _draw(self) -> Picture:
-        return rows_of_ledger(self.ledger, float(self.steps.output[0, 0]))
+        # A key of its own column in V keeps its term of the sum apart.
+        terms, parts = (
+            [step.merged.o[0] for step in self._read(values)] for values in (np.eye(N), np.diag(VALUES))
+        )
+        return walk(self.ledger, terms, parts, float(self.steps.output[0, 0]))
 
 
-def rows_of_ledger(steps: Sequence[Step], exact: float) -> Picture:
-    """Draw a row for each tile: m, l, o of the tile, and merged."""
-    wide, high, top, left = 62, 30, 56, 52
-    x_merged, x_output = left + 3 * wide + 16, left + 6 * wide + 32
-    parts = [text(left + 1.5 * wide, 12, "this tile", bold=True)]
-    parts += [text(x_merged + 1.5 * wide, 12, "all tiles so far", bold=True)]
-    for j, name in enumerate("mlo"):
-        parts += [text(x + (j + 0.5) * wide, 38, name) for x in (left, x_merged)]
-    parts += [text(x_output + wide / 2, 38, "o / l"), text(left - 26, 38, "keys")]
-    said = []
+def walk(steps: Sequence[Step], terms: Sequence[Array], parts: Sequence[Array], exact: float) -> Picture:
+    """Draw a row for each tile: the terms exp(score − m) of each key, their sums l and o, and o / l.
+
+    terms and parts, (n_k,) for each step: what each key has added to l and to o, as they are now.
+    """
+    high = min(ROWS / len(steps), TALLEST)
+    full = max(1.0, math.ceil(max(float(step.merged.l[0, 0]) for step in steps)))  # of l: one scale
+    drawn, said, dots = [*headings(exact, TOP + high * len(steps))], [], []
     for i, step in enumerate(steps):
-        y, last = top + i * high, i == len(steps) - 1
-        parts.append(text(left - 26, y + high / 2, _keys(step)))
-        for x, kept in ((left, step.tile), (x_merged, step.merged)):
-            for j, value in enumerate(_numbers(kept)):
-                parts.append(cell(x + j * wide, y, wide, high, value, NEUTRAL, 0.0))
-        output = number(float(step.merged.output[0, 0]))
-        parts.append(cell(x_output, y, wide, high, output, OUTPUT, 1.0 if last else 0.0))
-        m, l, o = _numbers(step.merged)  # noqa: E741
-        said.append(f"keys {_keys(step)}: m {m}, l {l}, o {o}")
-    y = top + N * high + 24
-    parts.append(path([(left - 46, y - 16), (x_output + wide, y - 16)]))
-    parts.append(text(x_output - 10, y + 4, "attend, all keys at once", anchor="end"))
-    parts.append(rect(x_output, y - 10, wide, 28, line=1.5))
-    parts.append(text(x_output + wide / 2, y + 4, number(exact), bold=True))
-    words = f"After each tile, {'; '.join(said)}. o / l = {output}. attend gives {number(exact)}."
-    return picture(530, y + 30, words, *parts)
+        y, floor = TOP + i * high, TOP + (i + 1) * high - 8
+        before = steps[i - 1] if i else None
+        line = headline(step, before)
+        drawn.append(text(LEFT, y + 8, line, anchor="start", bold=True, size=SMALL))
+        drawn += bars(floor, high - 48, terms[i], terms[i - 1] if i else np.zeros(N), step)
+        for name, values, color, y_stack, most in (
+            ("l", terms[i], WEIGHTS, floor - 10 - max(20, high / 4), full),
+            ("o", parts[i], V, floor - 10, full * VALUES.max()),
+        ):
+            drawn += stack(name, values, color, y_stack, ROOM / most, step)
+        l, o = (float(kept[0, 0]) for kept in step.merged[1:])  # noqa: E741
+        o_l = float(step.merged.output[0, 0])
+        dots.append((on_axis(o_l), floor - 16))
+        said.append(f"{line}, l {number(l)}, o {number(o)}, o / l {number(o_l)}")
+    drawn.append(path(dots, width=1.5))
+    for step, (x, y) in zip(steps, dots, strict=True):
+        side, anchor = (-10, "end") if x > AXIS + 40 else (10, "start")  # there is more room
+        output = number(float(step.merged.output[0, 0]), 3)
+        drawn += [circle(x, y, 5, OUTPUT), text(x + side, y, output, size=SMALL, anchor=anchor)]
+    drawn += legend(TOP + ROWS + 38)
+    words = f"{'. '.join(said)}. attend, with all keys at once, gives {number(exact)}."
+    return picture(520, TOP + ROWS + 50, words, *drawn)
 
 
-def _keys(step: Step) -> str:
-    """Say which keys a tile holds: 2, or 2–3."""
-    return str(step.start) if step.stop == step.start + 1 else f"{step.start}–{step.stop - 1}"
+def on_axis(value: float) -> float:
+    """Return where a value stands from left to right."""
+    return AXIS + value * UNIT
 
 
-def _numbers(kept: Partial) -> list[str]:
-    """Write m, l and o of the only query."""
-    return [number(float(array[0, 0])) for array in kept]
+def headings(exact: float, bottom: float) -> Iterator[str]:
+    """Name the columns and draw the axis of the values, with the exact output as a dashed line."""
+    for left, content in ((LEFT, "exp(score − m) of key"), (STACK - 16, "their sums"), (AXIS, "o / l")):
+        yield text(left, 10, content, anchor="start", bold=True)
+    for j in range(N):
+        yield text(LEFT + (j + 0.5) * SLOT, 30, str(j), size=SMALL)
+    yield path([(AXIS, bottom), (AXIS + VALUES.max() * UNIT, bottom)])
+    for value in range(N + 1):
+        x = on_axis(value)
+        yield path([(x, bottom), (x, bottom + 4)]) + text(x, bottom + 13, str(value), size=SMALL)
+    x = on_axis(exact)
+    yield path([(x, TOP - 10), (x, bottom)], dashed=True)
+    yield text(AXIS + VALUES.max() * UNIT, 30, f"exact: {number(exact)}", anchor="end", size=SMALL)
+
+
+def legend(y: float) -> Iterator[str]:
+    """Say what strong, pale and dashed bars are."""
+    for x, content, opacity, look in (
+        (LEFT, "this tile", 1, ""),
+        (LEFT + 94, "the tiles before", PALE, ""),
+        (LEFT + 232, "before m grew", 0, DASHED),
+    ):
+        yield rect(x, y - 6, 12, 12, WEIGHTS, opacity, 0.8, look)
+        yield text(x + 20, y, content, anchor="start", size=SMALL)
+
+
+def headline(step: Step, before: Step | None) -> str:
+    """Say what a tile does to m, and so to all that is there already."""
+    keys = f"key {step.start}" if step.stop == step.start + 1 else f"keys {step.start}–{step.stop - 1}"
+    m, old = float(step.merged.m[0, 0]), -math.inf if before is None else float(before.merged.m[0, 0])
+    if m == -math.inf:
+        return f"{keys}: blocked, m = −∞"
+    if m == old:
+        return f"{keys}: m stays {plain(m)}"
+    if old == -math.inf:
+        return f"{keys}: m = {plain(m)}"
+    power = plain(old - m).translate(RAISED)
+    return f"{keys}: m = {plain(old)} → {plain(m)}, old × e{power} = {number(math.exp(old - m), 3)}"
+
+
+def bars(floor: float, tall: float, terms: Array, before: Array, step: Step) -> Iterator[str]:
+    """Draw the terms as bars; dashed, how high they stood before m grew."""
+    yield path([(LEFT, floor), (LEFT + N * SLOT, floor)])
+    for j in range(step.stop):
+        x, is_new = LEFT + j * SLOT + 6, j >= step.start
+        high, old = tall * float(terms[j]), tall * float(before[j])
+        if old > high + 0.5:
+            yield rect(x, floor - old, SLOT - 12, old, line=0.8, look=DASHED)
+        yield rect(x, floor - high, SLOT - 12, high, WEIGHTS, 1 if is_new else PALE, 0.8)
+        yield text(x + SLOT / 2 - 6, floor - max(high, old) - 9, number(float(terms[j]), 2), size=SMALL)
+
+
+def stack(name: str, values: Array, color: str, y: float, unit: float, step: Step) -> Iterator[str]:
+    """Draw a sum as the pieces it is made of, one behind the other."""
+    yield text(STACK - 12, y, name, bold=True)
+    x = float(STACK)
+    for j, value in enumerate(values):
+        wide = unit * float(value)
+        if wide > 0:
+            yield rect(x, y - 8, wide, 16, color, 1 if j >= step.start else PALE, 0.8)
+        x += wide
+    yield text(STACK + ROOM + 44, y, number(float(values.sum()), 3), anchor="end", size=SMALL)

@@ -1,8 +1,11 @@
 """Long sequences: exact attention in little memory, and three ways to compute less than attention.
 
 The same conventions as in `attention`: any array library, boolean masks, True = may attend, and a
-query that may attend to nothing gives 0. The loops write tile after tile into an array of their
-own, so the library's arrays must be writable: numpy, torch and most others, but not JAX.
+query that may attend to nothing gives 0. The loops run over sizes, never over numbers, and the tiles
+are put together at the end, so that any library can compile them and none has to write into an array.
+
+What a mask hides from all queries changes no output and no gradient, whatever it holds. What some may
+see and others not changes no output of these others; a NaN there does reach the gradients.
 """
 
 from attention_core.long.shortcuts import (

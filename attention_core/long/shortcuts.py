@@ -7,8 +7,16 @@ from array_api_compat import device
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import at_least_float32, attend, causal_mask, gather, wide
-from attention_core.long._tiles import cut, empty_output
+from attention_core.attention import (
+    attend,
+    causal_mask,
+    gather,
+    has_16_bits,
+    in_float32,
+    unseen_as_0,
+    wide,
+)
+from attention_core.long._tiles import constant, cut, leading_axes, or_1, product_dtype, tiles
 
 
 def window_mask(
@@ -61,7 +69,8 @@ def sliding_window_attention(
     Formula: `attend` with `window_mask(n_q, n_k, window=window, causal=causal)`, where each tile of
     queries meets only the keys that one of them may see. With window >= n it is attention itself.
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
-    Memory: the scores of one tile, tile × (tile + 2 · window) numbers for each leading index.
+    Memory: every step of `attend` for one tile, tile × (tile + 2 · window) numbers for each leading
+    index, and the output twice.
 
     Source: Beltagy, Peters & Cohan (2020), section 3.1; Child et al. (2019), section 4.3.
 
@@ -76,26 +85,22 @@ def sliding_window_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("window", window, 1)
     _checks.integer("tile", tile, 1)
+    if has_16_bits(q, xp):  # too few for large scores
+        options = {"window": window, "mask": mask, "causal": causal, "scale": scale, "tile": tile}
+        return in_float32(sliding_window_attention, q, k, v, **options)
     n_q, n_k = q.shape[-2], k.shape[-2]
     ahead = 0 if causal else window - 1
-    output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    for start in range(0, n_q, tile):
-        rows = slice(start, min(start + tile, n_q))
-        first, last = (row + n_k - n_q for row in (rows.start, rows.stop - 1))  # keys beside these rows
+    outputs = []
+    for rows in tiles(n_q, tile):
+        first, last = rows.start + n_k - n_q, rows.stop - 1 + n_k - n_q  # the keys beside these rows
         keys = slice(max(first - window + 1, 0), min(max(last + ahead, 0), n_k - 1) + 1)
-        allowed = window_mask(
-            rows.stop - rows.start,
-            keys.stop - keys.start,
-            window=window,
-            causal=causal,
-            offset=first - keys.start,
-            like=q,
-        )  # (tile, at most tile + 2 · window)
+        sizes = rows.stop - rows.start, keys.stop - keys.start  # tile, at most tile + 2 · window
+        allowed = window_mask(*sizes, window=window, causal=causal, offset=first - keys.start, like=q)
         if mask is not None:
             allowed = allowed & cut(mask, rows, keys)
         near = attend(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
-        output[..., rows, :] = near.output
-    return output
+        outputs.append(near.output)  # (..., tile, d_v)
+    return xp.concat(outputs, axis=-2)  # (..., n_q, d_v)
 
 
 def elu_plus_one(x: Array) -> Array:
@@ -130,7 +135,12 @@ def linear_attention(
     is φ(q_i) · φ(k_j) in the place of exp(q_i · k_j / √d_k).
     Shapes: as in `attend`; feature_map (..., n, d_k) -> (..., n, d_f), not negative (`elu_plus_one`).
     mask (..., 1, n_k) or (n_k,): a key is hidden from all queries or from none, since all share one sum.
-    Time O(n · d_f · d_v); memory O(d_f · d_v + tile²) for each leading index, however long the sequence.
+    Time O(n · d_f · d_v); memory O(d_f · d_v + tile²) for each leading index, however long the sequence,
+    and the output twice.
+
+    Only ratios of products count, so that no product underflows as long as the features are normal
+    numbers: with `elu_plus_one` for q and k above -87, in float64 above -708. A query whose products
+    with all its keys are 0 has no weights, and its output is NaN.
 
     Raises TypeError and ValueError as `attend` does; ValueError also for a mask that differs between
     queries, or a feature_map that changes more than the last axis.
@@ -146,29 +156,39 @@ def linear_attention(
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile", tile, 1)
-    state = _no_sums(q, k, v, mask, feature_map, xp)  # (d_f, d_v + 1)
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    before = max(n_k - n_q, 0) if causal else n_k  # so many keys come before every query
-    blind = max(n_q - n_k, 0) if causal else 0  # so many queries come before every key
-    for start in range(0, before, tile):
-        phi_k_t, v_1 = _key_part(k, v, mask, feature_map, slice(start, min(start + tile, before)), xp)
-        state = state + xp.matmul(phi_k_t, v_1)  # (..., d_f, d_v + 1)  Σ φ(k)ᵀ [v, 1]
-    output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    output[..., :blind, :] = 0.0
-    for start in range(blind, n_q, tile):
-        rows = slice(start, min(start + tile, n_q))
-        phi_q = wide(feature_map(q[..., rows, :]), xp)  # (..., tile, d_f)
-        sums = xp.matmul(phi_q, state)  # (..., tile, d_v + 1)
-        if causal:  # and the keys beside these queries
-            beside = slice(rows.start + n_k - n_q, rows.stop + n_k - n_q)
-            phi_k_t, v_1 = _key_part(k, v, mask, feature_map, beside, xp)
-            past = causal_mask(rows.stop - rows.start, like=q)  # (tile, tile)
-            weights = xp.tril(xp.matmul(phi_q, phi_k_t))  # (..., tile, tile)  0 where the mask blocks
+    if mask is not None and mask.ndim > 1 and mask.shape[-2] != 1:
+        raise ValueError(
+            "mask must be the same for all queries, (..., 1, n_k), since they share one sum over the keys, "
+            f"got {tuple(mask.shape)}; to hide the future write causal=True"
+        )
+    if has_16_bits(q, xp):  # too few for a long sum
+        options = {"feature_map": feature_map, "mask": mask, "causal": causal, "tile": tile}
+        return in_float32(linear_attention, q, k, v, **options)
+    n_q, n_k, dtype = q.shape[-2], k.shape[-2], product_dtype(q, xp)
+    ahead = n_k - n_q  # query i stands beside key i + ahead
+    sees = _sees(mask, n_q, n_k, causal, q, xp)  # (..., n_q, 1)
+    d_f = _features(feature_map, q[..., :1, :], xp).shape[-1]
+    state = xp.zeros((*leading_axes(q, k, v, mask), d_f, v.shape[-1] + 1), dtype=q.dtype, device=device(q))
+    for keys in tiles(max(ahead, 0) if causal else n_k, tile):  # the keys before every query
+        phi_k_t, v_1 = _keys(feature_map, k, v, mask, keys, xp)
+        state = state + phi_k_t @ v_1  # (..., d_f, d_v + 1)  Σ φ(k)ᵀ [v, 1]
+    outputs = []
+    for rows in tiles(n_q, tile):
+        phi_q = _features(feature_map, q[..., rows, :], xp)  # (..., tile, d_f)
+        largest = xp.max(xp.abs(constant(phi_q)), axis=-1, keepdims=True)  # (..., tile, 1)
+        phi_q = phi_q / or_1(largest, xp)  # (..., tile, d_f)  only ratios count, and these do not underflow
+        sums = wide(phi_q @ state, xp)  # (..., tile, d_v + 1)
+        if causal and rows.stop + ahead > 0:  # and the keys beside these queries
+            beside = slice(max(rows.start + ahead, 0), rows.stop + ahead)
+            phi_k_t, v_1 = _keys(feature_map, k, v, mask, beside, xp)
+            past = causal_mask(rows.stop - rows.start, beside.stop - beside.start, like=q)  # (tile, tile)
+            weights = xp.where(past, phi_q @ phi_k_t, 0.0)  # (..., tile, tile)
             sums = sums + gather(weights, v_1, past, xp)
-            state = state + xp.matmul(phi_k_t, v_1)
+            state = state + phi_k_t @ v_1
         o, l = sums[..., :-1], sums[..., -1:]  # noqa: E741
-        output[..., rows, :] = xp.astype(o / xp.where(l == 0, 1.0, l), q.dtype)
-    return output
+        output = xp.where(sees[..., rows, :] & (l == 0), xp.nan, o / or_1(l, xp))  # (..., tile, d_v)
+        outputs.append(xp.astype(output, dtype, copy=False))
+    return xp.concat(outputs, axis=-2)  # (..., n_q, d_v)
 
 
 def low_rank_attention(
@@ -179,7 +199,7 @@ def low_rank_attention(
     Formula: softmax(q (w_k k)ᵀ / √d_k) w_v v. With w_k = w_v = the identity it is attention itself.
     Shapes: q, k, v as in `attend`; w_k, w_v (r, n_k) -> output (..., n_q, d_v). Dtype: one for all, kept.
     There is no mask: each of the r keys is a mix of all, so none can be hidden from some queries. To
-    leave out padding, set its columns of w_k and w_v to 0.
+    leave out padding, set its columns of w_k and w_v to 0; its rows of k and v must then be finite.
 
     Raises TypeError or ValueError as `attend` does, and ValueError when w_k and w_v do not fit.
 
@@ -192,40 +212,39 @@ def low_rank_attention(
     """
     shapes = "q ... n_q d_k | k ... n_k d_k | v ... n_k d_v | w_k r n_k | w_v r n_k"
     xp = _checks.inputs(shapes, q=q, k=k, v=v, w_k=w_k, w_v=w_v)
-    mixed_k = xp.matmul(w_k, k)  # (..., r, d_k)
-    mixed_v = xp.matmul(w_v, v)  # (..., r, d_v)
+    if has_16_bits(q, xp):  # too few for a long sum
+        return in_float32(low_rank_attention, q, k, v, w_k, w_v, scale=scale)
+    mixed_k = w_k @ k  # (..., r, d_k)
+    mixed_v = w_v @ v  # (..., r, d_v)
     return attend(q, mixed_k, mixed_v, scale=scale).output  # (..., n_q, d_v)
 
 
-def _key_part(
-    k: Array, v: Array, mask: Array | None, feature_map: Callable[[Array], Array], keys: slice, xp: Any
+def _features(feature_map: Callable[[Array], Array], x: Array, xp: Any) -> Array:
+    """Return φ(x) (..., n, d_f), for x (..., n, d)."""
+    phi = feature_map(x)
+    if tuple(phi.shape[:-1]) != tuple(x.shape[:-1]):
+        came = f"it made shape {tuple(phi.shape)} of {tuple(x.shape)}"
+        raise ValueError(f"feature_map must keep every axis but the last: {came}")
+    return wide(phi, xp)  # torch.autocast may have chosen 16 bits
+
+
+def _keys(
+    feature_map: Callable[[Array], Array], k: Array, v: Array, mask: Array | None, keys: slice, xp: Any
 ) -> tuple[Array, Array]:
-    """Return φ(k)ᵀ (..., d_f, n) and [v, 1] (..., n, d_v + 1) of n keys, 0 where these are blocked."""
-    phi_k = wide(feature_map(k[..., keys, :]), xp)  # (..., n, d_f)
-    some_v = wide(v[..., keys, :], xp)  # (..., n, d_v)
-    ones = xp.ones((*some_v.shape[:-1], 1), dtype=some_v.dtype, device=device(v))
-    v_1 = xp.concat([some_v, ones], axis=-1)  # (..., n, d_v + 1)  the column of ones sums the weights
+    """Return φ(k)ᵀ (..., d_f, n) and [v, 1] (..., n, d_v + 1) of n keys, 0 where these are hidden."""
+    k, v, mask = k[..., keys, :], v[..., keys, :], cut(mask, keys=keys)
+    phi_k = _features(feature_map, unseen_as_0(k, mask, xp), xp)  # (..., n, d_f)
+    ones = xp.ones((*v.shape[:-1], 1), dtype=v.dtype, device=device(v))
+    v_1 = xp.concat([v, ones], axis=-1)  # (..., n, d_v + 1)  the column of ones sums the weights
     if mask is not None:
-        seen = xp.matrix_transpose(cut(mask, keys=keys))  # (..., n, 1)
+        seen = xp.matrix_transpose(mask)  # (..., n, 1)
         phi_k, v_1 = xp.where(seen, phi_k, 0.0), xp.where(seen, v_1, 0.0)
     return xp.matrix_transpose(phi_k), v_1
 
 
-def _no_sums(
-    q: Array, k: Array, v: Array, mask: Array | None, feature_map: Callable[[Array], Array], xp: Any
-) -> Array:
-    """Return zeros (d_f, d_v + 1), the sums before any key; raise when mask or feature_map do not fit."""
-    if mask is not None and mask.ndim > 1 and mask.shape[-2] != 1:
-        raise ValueError(
-            "mask must be the same for all queries, (..., 1, n_k), since they share one sum over the keys, "
-            f"got {tuple(mask.shape)}; to hide the future write causal=True"
-        )
-    for name, x in {"q": q[..., :1, :], "k": k[..., :1, :]}.items():
-        came = feature_map(x)  # (..., 1, d_f)
-        if tuple(came.shape[:-1]) != tuple(x.shape[:-1]) or came.dtype != x.dtype:
-            raise ValueError(
-                f"feature_map must keep the dtype of {name} and its axes but the last: "
-                f"it made {tuple(came.shape)} {came.dtype} of {tuple(x.shape)} {x.dtype}"
-            )
-    dtype = at_least_float32(v.dtype, xp)
-    return xp.zeros((came.shape[-1], v.shape[-1] + 1), dtype=dtype, device=device(v))
+def _sees(mask: Array | None, n_q: int, n_k: int, causal: bool, like: Array, xp: Any) -> Array:
+    """Return for each query whether there is a key that it may see, (..., n_q, 1)."""
+    i, j = (xp.arange(n, device=device(like)) for n in (n_q, n_k))
+    last = i[:, None] + n_k - n_q if causal else xp.full_like(i[:, None], n_k - 1)  # (n_q, 1)
+    first = 0 if mask is None else xp.min(xp.where(cut(mask), j, n_k), axis=-1, keepdims=True)  # (..., 1, 1)
+    return first <= last

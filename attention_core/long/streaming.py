@@ -7,8 +7,17 @@ from array_api_compat import array_namespace
 
 from attention_core import _checks
 from attention_core._checks import Array
-from attention_core.attention import attention_scores, causal_mask, gather, masked, unseen_as_0, wide
-from attention_core.long._tiles import cut, each_head, empty_output
+from attention_core.attention import (
+    attention_scores,
+    causal_mask,
+    gather,
+    has_16_bits,
+    in_float32,
+    masked,
+    unseen_as_0,
+    wide,
+)
+from attention_core.long._tiles import by_head, constant, cut, or_1, product_dtype, tiles
 
 
 class Partial(NamedTuple):
@@ -28,7 +37,7 @@ class Partial(NamedTuple):
     def output(self) -> Array:
         """The attention output over the keys so far: o / l, and 0 where nothing may be attended."""
         xp = array_namespace(self.l)
-        return self.o / xp.where(self.l == 0, 1.0, self.l)  # (..., n_q, d_v)
+        return self.o / or_1(self.l, xp)  # (..., n_q, d_v)
 
 
 class Step(NamedTuple):
@@ -48,8 +57,7 @@ def partial_attention(
     Formula: m = max_j scores_j, l = Σ_j exp(scores_j - m), o = Σ_j exp(scores_j - m) v_j.
     Shapes, dtypes, masks and errors as in `attend`; the result as in `Partial`.
 
-    What is blocked changes nothing, even where it is NaN, infinite or close to overflow; where some
-    queries may attend to it and others not, that costs n_q copies of these keys or values.
+    What is blocked changes nothing, even where it is NaN, infinite or close to overflow.
 
     Source: Milakov & Gimelshein (2018), Online normalizer calculation for softmax, section 3;
     Rabe & Staats (2021), Self-attention Does Not Need O(n²) Memory, section 2.
@@ -61,13 +69,14 @@ def partial_attention(
     """
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     q, k, v = (wide(x, xp) for x in (q, k, v))
-    scores = attention_scores(q, unseen_as_0(k, mask, xp), scale=scale)  # (..., n_q, n_k)  q kᵀ / √d_k
-    scores = masked(scores, mask, xp)  # (..., n_q, n_k)
-    m = _constant(xp.max(scores, axis=-1, keepdims=True))  # (..., n_q, 1)
+    k = unseen_as_0(k, mask, xp)  # padding may hold anything
+    scores = wide(attention_scores(q, k, scale=scale), xp)  # (..., n_q, n_k)  q kᵀ / √d_k
+    scores = masked(scores, mask, xp)  # (..., n_q, n_k)  -inf where the mask blocks
+    m = xp.max(constant(scores), axis=-1, keepdims=True)  # (..., n_q, 1)
     scores -= _or_0(m, xp)  # (..., n_q, n_k)  in place: our own array, and large
     e = xp.exp(scores)  # (..., n_q, n_k)  at most 1 each
     l = xp.sum(e, axis=-1, keepdims=True)  # (..., n_q, 1)  # noqa: E741
-    return Partial(m, l, gather(e, v, mask, xp))  # o (..., n_q, d_v)  e v
+    return Partial(m, l, wide(gather(e, v, mask, xp), xp))  # o (..., n_q, d_v)  e v
 
 
 def merge_partial(a: Partial, b: Partial) -> Partial:
@@ -113,8 +122,8 @@ def streaming_attention(
     Shapes, dtypes, masks and errors as in `attend` -> output (..., n_q, d_v).
     `causal` blocks what `causal_mask(n_q, n_k)` blocks; tiles in the future of all their queries are
     never computed. Memory: a few tiles of tile_q × tile_k numbers, however long the sequence, since
-    one head follows the other. With gradients in torch every tile is kept until the backward pass,
-    O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
+    one head follows the other, and the output twice. With gradients in torch every tile is kept until
+    the backward pass, O(n_q · n_k) numbers; FlashAttention computes them a second time instead.
 
     Source: Rabe & Staats (2021), section 2; Dao et al. (2022), section 3.1, algorithm 1.
 
@@ -126,16 +135,21 @@ def streaming_attention(
     xp = _checks.inputs("q ... n_q d_k | k ... n_k d_k | v ... n_k d_v", q=q, k=k, v=v, mask=mask)
     _checks.integer("tile_q", tile_q, 1)
     _checks.integer("tile_k", tile_k, 1)
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    output = empty_output(q, k, v, mask, xp)  # (..., n_q, d_v)
-    for head, (one_q, one_k, one_v, one_mask) in each_head(output.shape[:-2], q, k, v, cut(mask)):
-        for start in range(0, n_q, tile_q):
-            rows = slice(start, min(start + tile_q, n_q))
-            offset = start + n_k - n_q if causal else None
-            for step in _steps(one_q[rows, :], one_k, one_v, cut(one_mask, rows), offset, scale, tile_k):
+    if has_16_bits(q, xp):  # too few for a long sum
+        options = {"mask": mask, "causal": causal, "scale": scale, "tile_q": tile_q, "tile_k": tile_k}
+        return in_float32(streaming_attention, q, k, v, **options)
+    n_q, n_k, dtype = q.shape[-2], k.shape[-2], product_dtype(q, xp)
+
+    def one_head(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
+        outputs = []
+        for rows in tiles(n_q, tile_q):
+            offset = rows.start + n_k - n_q if causal else None
+            for step in _steps(q[rows, :], k, v, cut(mask, rows), offset, scale, tile_k):
                 merged = step.merged  # m, l (tile_q, 1), o (tile_q, d_v)
-            output[(*head, rows, ...)] = xp.astype(merged.output, q.dtype)
-    return output
+            outputs.append(xp.astype(merged.output, dtype, copy=False))
+        return xp.concat(outputs, axis=-2)  # (n_q, d_v)
+
+    return by_head(one_head, q, k, v, cut(mask))  # (..., n_q, d_v)
 
 
 def streaming_ledger(
@@ -180,20 +194,14 @@ def _steps(
     if offset is not None:
         n_k = min(max(n_q + offset, 1), n_k)  # the keys after these are in the future of all queries
     merged = None
-    for start in range(0, n_k, tile_k):
-        keys = slice(start, min(start + tile_k, n_k))
+    for keys in tiles(n_k, tile_k):
         allowed = cut(mask, keys=keys)  # (..., n_q, tile_k)
         if offset is not None and keys.stop > offset + 1:  # some of them are in the first query's future
-            past = causal_mask(n_q, keys.stop - start, offset=offset - start, like=q)
+            past = causal_mask(n_q, keys.stop - keys.start, offset=offset - keys.start, like=k)
             allowed = past if allowed is None else allowed & past
         tile = partial_attention(q, k[..., keys, :], v[..., keys, :], mask=allowed, scale=scale)
         merged = tile if merged is None else merge_partial(merged, tile)
-        yield Step(start, keys.stop, tile, merged)
-
-
-def _constant(m: Array) -> Array:
-    """Cut m out of torch's gradients: the output is the same for any m, so nothing flows through it."""
-    return m.detach() if hasattr(m, "detach") else m
+        yield Step(keys.start, keys.stop, tile, merged)
 
 
 def _or_0(m: Array, xp: Any) -> Array:

@@ -6,13 +6,12 @@ import numpy as np
 
 from attention_core import additive_scores, attention_scores, gaussian_scores, softmax, weigh
 from attention_core.questions import Answer, asks, exercise
-from attention_core.worked import load
 
 
 @asks("Turn the signs of the query and of all keys. Which score stays as it is: dot or additive?")
-def flipped_signs(q: Any, k: Any, dot: Any) -> Answer:
+def flipped_signs(q: Any, k: Any) -> Answer:
     return Answer(
-        "dot" if np.allclose(attention_scores(-q, -k, scale=1.0), dot) else "additive",
+        "dot" if np.allclose(attention_scores(-q, -k), attention_scores(q, k)) else "additive",
         {"tanh(-x) is -tanh(x). And what is minus times minus in a product?": "additive"},
     )
 
@@ -96,9 +95,7 @@ def longer_key(q: Any, unit: Any, long: Any) -> Answer:
 
 
 @exercise
-def additive_function(k: Any) -> Answer:
-    Q, K = (load("three-tokens")["q"][:2], k)
-    A, B, c = (np.array([[1.0, -1], [0.5, 2]]), np.ones((4, 2)), np.array([1.0, -0.5]))
+def additive_function(Q: Any, K: Any, A: Any, B: Any, c: Any) -> Answer:
     hints = {
         "tanh is missing.": ((Q @ A)[:, None] + (K @ B)[None]) @ c,
         "Transposed: one row for each query, one column for each key.": additive_scores(Q, K, A, B, c).T,
@@ -110,8 +107,7 @@ def additive_function(k: Any) -> Answer:
 
 
 @exercise
-def degrees(hours: Any, degrees: Any) -> Answer:
-    asked = np.array([[8.0], [20.0]])
+def degrees(hours: Any, degrees: Any, asked: Any) -> Answer:
     return Answer(
         weigh(gaussian_scores(asked, hours, width=3.0), degrees).output,
         {

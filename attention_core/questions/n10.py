@@ -122,8 +122,7 @@ def back_in_order(mixed: Any, new_order: Any, steps: Any) -> Answer:
 
 
 @exercise
-def turned_pair(turn: Any) -> Answer:
-    pair = np.array([3.0, 4.0])
+def turned_pair(turn: Any, pair: Any) -> Answer:
     hints = {
         "Turned the other way: check the signs of the sines.": turn(-2) @ pair,
         "That is position 1.": turn(1) @ pair,

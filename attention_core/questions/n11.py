@@ -112,8 +112,7 @@ def layers(ring: Any) -> Answer:
 
 
 @exercise
-def piece(W: Any, handed: Any, compared: Any) -> Answer:
-    W_V8, W_O8 = (W[2], W[3])
+def piece(handed: Any, compared: Any, W_V8: Any, W_O8: Any) -> Answer:
     return Answer(
         handed[3],
         {

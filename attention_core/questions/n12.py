@@ -94,8 +94,7 @@ def equal_cost(d: Any) -> Answer:
 
 
 @exercise
-def normalized(layer_norm: Any) -> Answer:
-    table = np.array([[1.0, 2, 3, 6], [0, 0, 0, 4], [-1, 1, -1, 1]])
+def normalized(layer_norm: Any, table: Any) -> Answer:
     centered = table - table.mean(axis=-1, keepdims=True)
     hints = {
         "Divide by n, not by n − 1.": centered / table.std(axis=-1, keepdims=True, ddof=1),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from attention_core import attend
-from attention_core.long import Partial, merge_partial
+from attention_core.long import merge_partial
 from attention_core.questions import Answer, asks, exercise
 
 
@@ -39,9 +39,7 @@ def same_weights(linear_weights: Any, Q: Any, K: Any, V: Any) -> Answer:
 
 
 @exercise
-def merged_output() -> Answer:
-    here = Partial(m=np.array([[2.0]]), l=np.array([[1.5]]), o=np.array([[3.0]]))
-    there = Partial(m=np.array([[4.0]]), l=np.array([[1.25]]), o=np.array([[10.0]]))
+def merged_output(here: Any, there: Any) -> Answer:
     wrong_side = (here.o + np.exp(-2) * there.o) / (here.l + np.exp(-2) * there.l)
     hints = {
         "Each has its own softmax: the mean of two outputs is not the output.": (here.output + there.output)

@@ -77,8 +77,7 @@ def gap_of_printed(w: Any, s: Any) -> Answer:
 
 
 @exercise
-def verdicts() -> Answer:
-    pairs = [("0.43", 0.426493), ("2.028114981", 2.0281149816), ("148", 148.413159), ("0.171", 0.1705)]
+def verdicts(pairs: Any) -> Answer:
     hints = {
         "A whole unit is too generous: half of it.": [True, True, True, True],
         "Exactly half a unit still counts; floats cannot hold 0.1705 exactly.": [True, False, True, False],
@@ -93,13 +92,7 @@ def verdicts() -> Answer:
 
 
 @exercise
-def suspect(printed: Any) -> Answer:
-    should_sum_to_1 = [
-        printed("it-animal", "weights"),
-        printed("three-tokens", "first_weights"),
-        printed("one-query", "weights"),
-        printed("one-query", "output"),
-    ]
+def suspect(should_sum_to_1: Any) -> Answer:
     off = [float(abs(sum(map(Decimal, row), Decimal(-1)))) for row in should_sum_to_1]
     hints = {"Its seven weights sum to 1.": 0, "Add it up: 1.": 1, "It is wrong, but its sum is 1.": 2}
     return Answer(int(np.argmax(off)), hints)

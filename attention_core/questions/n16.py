@@ -79,14 +79,12 @@ def self_attention(
     mended: Any, broken_self_attention: Any, X: Any, w_q4: Any, w_k4: Any, w_v4: Any
 ) -> Answer:
     return Answer(
-        lambda *_: attend(*mended, scale=1.0).weights[6],
+        lambda *_: attend(*mended, scale=1.0),
         {
-            "Still the weights of a query of zeros.": lambda *_: broken_self_attention(
-                X, w_q4, w_k4, w_v4
-            ).weights[6],
+            "Still the weights of a query of zeros.": lambda *_: broken_self_attention(X, w_q4, w_k4, w_v4),
             "The query is right now. But the source's demo does not divide by √4.": lambda *_: attend(
                 *mended
-            ).weights[6],
+            ),
         },
         of=lambda mine: mine(X, w_q4, w_k4, w_v4).weights[6],
     )
@@ -138,12 +136,12 @@ def second_call(second: Any, Q: Any, K: Any) -> Answer:
 @exercise
 def masked_softmax(right: Any, second_call: Any, broken_masked_softmax: Any, Q: Any, K: Any) -> Answer:
     return Answer(
-        lambda *_: right,
+        lambda scores, allowed: softmax(np.where(allowed, scores, -np.inf)),
         {
-            "The scores are still changed by the first call.": lambda *_: second_call(broken_masked_softmax),
+            "The scores are still changed by the first call.": broken_masked_softmax,
             "The mask is missing.": lambda *_: softmax(attention_scores(Q, K)),
         },
-        of=lambda mine: second_call(mine),
+        of=second_call,
     )
 
 

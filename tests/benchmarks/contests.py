@@ -1,10 +1,10 @@
-"""What `long_sequences` measures, each contest in one process: rivals take turns, medians are compared.
+"""What `long_sequences` measures: contests of two alone, in turns, and the memory of one call.
 
-    OMP_NUM_THREADS=THREADS python -m tests.benchmarks.contests times THREADS LARGEST_N
+    OMP_NUM_THREADS=THREADS python -m tests.benchmarks.contests times THREADS
     python -m tests.benchmarks.contests memory KERNEL N
 
-prints JSON. All rivals of a contest compute the same, on the same inputs: 8 heads of 64, float32,
-unless the contest's name says otherwise. A test checks that with small inputs.
+prints JSON. Both rivals of a contest get the same inputs and compute the same; a test checks that with
+small inputs.
 """
 
 import functools
@@ -12,17 +12,17 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_core import attend
+from attention_core import attend, causal_mask
 from attention_core.long import (
     elu_plus_one,
     linear_attention,
@@ -31,16 +31,20 @@ from attention_core.long import (
     window_mask,
 )
 from attention_core.nn import MultiHeadAttention
-from attention_core.worked import load
 
 N_HEADS, D_HEAD, WINDOW = 8, 64, 128
-BUDGET = 5.0  # seconds: about as long a contest runs, but at least 3 rounds
-Rivals = dict[str, Callable[[], Any]]
+TINY = 3  # tokens of a worked example: one head, 3 × 4, float64
+BUDGET = 3.0  # seconds: about as long a contest runs, but at least 3 rounds
+Run = Callable[[], Any]
+Kernel = Callable[..., Any]
 
 
-def inputs(n: int, dtype: str = "float32") -> list[np.ndarray]:
+def inputs(n: int, library: str = "numpy") -> list[Any]:
+    """Return q, k and v: 8 heads of 64, float32, but for a TINY n one head of 4, float64."""
+    shape, dtype = ((n, 4), np.float64) if n == TINY else ((N_HEADS, n, D_HEAD), np.float32)
     rng = np.random.default_rng(0)
-    return [rng.standard_normal((N_HEADS, n, D_HEAD), dtype=np.dtype(dtype)) for _ in "qkv"]
+    arrays = [rng.standard_normal(shape).astype(dtype) for _ in "qkv"]
+    return [torch.from_numpy(x) for x in arrays] if library == "torch" else arrays
 
 
 # -- the usual code of tutorials -------------------------------------------------------------------
@@ -53,8 +57,10 @@ def usual_torch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any = N
     return torch.softmax(scores, dim=-1) @ v
 
 
-def usual_numpy(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+def usual_numpy(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any = None) -> np.ndarray:
     scores = q @ k.swapaxes(-2, -1) / np.sqrt(q.dtype.type(q.shape[-1]))
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ v
 
@@ -64,128 +70,176 @@ def square_linear(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Te
     return weights @ v / weights.sum(dim=-1, keepdim=True)
 
 
-# -- contests --------------------------------------------------------------------------------------
+def usual_window(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return usual_torch(q, k, v, window_mask(q.shape[-2], window=WINDOW, causal=True, like=q))
 
 
-def attention(n: int, dtype: str = "float32", *, with_attend: bool = True) -> Rivals:
-    return attention_of(inputs(n, dtype), with_attend=with_attend)
+def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, is_causal: bool = False) -> torch.Tensor:
+    return scaled_dot_product_attention(q[None], k[None], v[None], is_causal=is_causal)[0]
 
 
-def attention_of(arrays: list[np.ndarray], *, with_attend: bool = True) -> Rivals:
-    q, k, v = arrays
-    tq, tk, tv = (torch.tensor(x) for x in arrays)
-    rivals: Rivals = {
-        "torch, the usual code": lambda: usual_torch(tq, tk, tv),
-        "torch, F.scaled_dot_product_attention": lambda: scaled_dot_product_attention(
-            tq[None], tk[None], tv[None]
-        )[0],
-        "torch, streaming_attention": lambda: streaming_attention(tq, tk, tv),
-        "numpy, the usual code": lambda: usual_numpy(q, k, v),
-        "numpy, streaming_attention": lambda: streaming_attention(q, k, v),
-    }
-    if with_attend:
-        rivals["torch, attend"] = lambda: attend(tq, tk, tv).output
-        rivals["numpy, attend"] = lambda: attend(q, k, v).output
+def output_of(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    return attend(q, k, v, mask=mask).output
+
+
+causal_sdpa = functools.partial(sdpa, is_causal=True)
+slide = functools.partial(sliding_window_attention, window=WINDOW, causal=True)
+causal_linear = functools.partial(linear_attention, feature_map=elu_plus_one, causal=True)
+
+
+# -- contests of two -------------------------------------------------------------------------------
+
+
+class Contest(NamedTuple):
+    """Two that compute the same, and how often the time of the second the first may take."""
+
+    first: str
+    second: str
+    rivals: Callable[[int], tuple[Run, Run]]  # for n tokens
+    limits: Mapping[int, float | None]  # n -> the most that first ÷ second may be; None: only measured
+    why: str = ""  # a limit may be missed
+    same: bool = True  # do both compute the same? Some rivals answer another question
+
+    def __str__(self) -> str:
+        return f"{self.first} ÷ {self.second}"
+
+
+def kernels(
+    library: str, first: Kernel, second: Kernel, mask: Kernel | None = None
+) -> Callable[[int], tuple[Run, Run]]:
+    """Return the rivals first(q, k, v) and second(q, k, v), both also with mask(n) where it is given."""
+
+    def rivals(n: int) -> tuple[Run, Run]:
+        arrays = inputs(n, library)
+        options = {} if mask is None else {"mask": mask(n, like=arrays[0])}
+        return functools.partial(first, *arrays, **options), functools.partial(second, *arrays, **options)
+
     return rivals
 
 
-def worked_example() -> Rivals:
-    example = load("it-animal")
-    x = example["embeddings"][:3]
-    return attention_of([x, x, x])
+def compiled(mask: Kernel | None = None) -> Callable[[int], tuple[Run, Run]]:
+    def rivals(n: int) -> tuple[Run, Run]:
+        torch.compiler.reset()  # otherwise it compiles for sizes that vary
+        ours, usual = (torch.compile(kernel, fullgraph=True) for kernel in (output_of, usual_torch))
+        both = kernels("torch", ours, usual, mask)(n)
+        for run in both:
+            run()  # compiles it
+        return both
+
+    return rivals
 
 
-def window(n: int) -> Rivals:
-    arrays = inputs(n)
-    q, k, v = arrays
-    tq, tk, tv = (torch.tensor(x) for x in arrays)
-    mask = window_mask(n, window=WINDOW, causal=True, like=tq)
-    options: dict[str, Any] = {"window": WINDOW, "causal": True}
-    return {
-        "torch, the usual code, masked": lambda: usual_torch(tq, tk, tv, mask),
-        "torch, sliding_window_attention": lambda: sliding_window_attention(tq, tk, tv, **options),
-        "numpy, sliding_window_attention": lambda: sliding_window_attention(q, k, v, **options),
-        "torch, F.scaled_dot_product_attention, causal, no window": lambda: scaled_dot_product_attention(
-            tq[None], tk[None], tv[None], is_causal=True
-        )[0],
-    }
+def longer_window(n: int) -> tuple[Run, Run]:
+    """The same window over n tokens, and over half of them."""
+    first, second = (functools.partial(slide, *inputs(size, "torch")) for size in (n, n // 2))
+    return first, second
 
 
-def longer_windows(n: int) -> Rivals:
-    """The same window over n, n / 2 and n / 4 tokens."""
-
-    def slide(size: int) -> Callable[[], Any]:
-        q, k, v = (torch.tensor(x) for x in inputs(size))
-        return lambda: sliding_window_attention(q, k, v, window=WINDOW, causal=True)
-
-    return {f"n = {size}": slide(size) for size in (n // 4, n // 2, n)}
+def products(n: int) -> tuple[Run, Run]:
+    """Streaming attention, and one product of matrices with as many operations: 4 · heads · n² · d."""
+    q, k, v = inputs(n, "torch")
+    size = round((2 * N_HEADS * n**2 * D_HEAD) ** (1 / 3))
+    a = torch.ones(size, size)
+    return lambda: streaming_attention(q, k, v), lambda: a @ a
 
 
-def linear(n: int) -> Rivals:
-    arrays = inputs(n)
-    q, k, v = arrays
-    tq, tk, tv = (torch.tensor(x) for x in arrays)
-    options: dict[str, Any] = {"feature_map": elu_plus_one, "causal": True}
-    return {
-        "torch, all n × n weights": lambda: square_linear(tq, tk, tv),
-        "torch, linear_attention": lambda: linear_attention(tq, tk, tv, **options),
-        "numpy, linear_attention": lambda: linear_attention(q, k, v, **options),
-    }
+def modules(**options: Any) -> Callable[[int], tuple[Run, Run]]:
+    def rivals(n: int) -> tuple[Run, Run]:
+        theirs = nn.MultiheadAttention(N_HEADS * D_HEAD, N_HEADS, batch_first=True).eval()
+        ours = MultiHeadAttention.from_torch(theirs).eval()
+        x = torch.tensor(np.random.default_rng(0).standard_normal((1, n, N_HEADS * D_HEAD), dtype="f4"))
+        return lambda: ours(x).output, lambda: theirs(x, x, x, **options)[0]
+
+    return rivals
 
 
-def modules(n: int) -> Rivals:
-    theirs = nn.MultiheadAttention(N_HEADS * D_HEAD, N_HEADS, batch_first=True)
-    theirs.eval()
-    ours = MultiHeadAttention.from_torch(theirs).eval()
-    x = torch.tensor(np.random.default_rng(0).standard_normal((1, n, N_HEADS * D_HEAD), dtype="f4"))
-    return {
-        "nn.MultiheadAttention, weights of each head": lambda: theirs(x, x, x, average_attn_weights=False)[0],
-        "MultiHeadAttention": lambda: ours(x).output,
-    }
+PASSES = "each step is a pass over its tile, where the library does all steps in one"
+CHECKS = "the checks take longer than so few numbers"
+POISON = "a blocked NaN or infinity must change nothing, which the usual code does not promise"
+STEPS = "it returns the scores too"
+STREAM, WINDOW_OF_KEYS = "torch, streaming_attention", f"torch, sliding_window_attention, {WINDOW} keys"
+SDPA, USUAL = "F.scaled_dot_product_attention", "the usual code"
+MHA = "nn.MultiheadAttention"
+PLAIN = {TINY: 3, 128: 1.05, 512: 1.05, 2048: 1.05}
+MASKED = {TINY: 3, 128: None, 512: 1.3, 2048: 1.3}
+CONTESTS = [
+    Contest("torch, attend", USUAL, kernels("torch", output_of, usual_torch), PLAIN, CHECKS),
+    Contest("numpy, attend", USUAL, kernels("numpy", output_of, usual_numpy), PLAIN, CHECKS),
+    Contest(
+        "torch, attend, mask", USUAL, kernels("torch", output_of, usual_torch, causal_mask), MASKED, POISON
+    ),
+    Contest(
+        "numpy, attend, mask", USUAL, kernels("numpy", output_of, usual_numpy, causal_mask), MASKED, POISON
+    ),
+    Contest("compiled attend", f"{USUAL}, compiled", compiled(), {512: 1.0, 2048: 1.0}),
+    Contest("compiled attend, mask", f"{USUAL}, compiled", compiled(causal_mask), {512: 1.0, 2048: 1.0}),
+    Contest(STREAM, SDPA, kernels("torch", streaming_attention, sdpa), {2048: None, 8192: 1.35}, PASSES),
+    Contest(
+        STREAM, USUAL, kernels("torch", streaming_attention, usual_torch), {512: None, 2048: None, 8192: 0.43}
+    ),
+    Contest(
+        "numpy, streaming_attention",
+        USUAL,
+        kernels("numpy", streaming_attention, usual_numpy),
+        {512: None, 2048: None, 8192: 0.33},
+    ),
+    Contest(STREAM, "a matrix product of as much arithmetic", products, {8192: None}, same=False),
+    Contest(WINDOW_OF_KEYS, f"{USUAL}, masked", kernels("torch", slide, usual_window), {8192: 1 / 40}),
+    Contest(
+        WINDOW_OF_KEYS, f"{SDPA}, causal", kernels("torch", slide, causal_sdpa), {8192: 1 / 5}, same=False
+    ),
+    Contest(
+        WINDOW_OF_KEYS,
+        "half as many tokens",
+        longer_window,
+        {32768: 2.2},
+        "longer inputs leave the cache",
+        same=False,
+    ),
+    Contest(
+        "torch, linear_attention, causal",
+        "all n × n weights",
+        kernels("torch", causal_linear, square_linear),
+        {2048: 1 / 5},
+    ),
+    Contest(
+        "MultiHeadAttention",
+        f"{MHA}(average_attn_weights=False)",
+        modules(average_attn_weights=False),
+        {128: 1.1, 512: 1.1, 2048: 1.1},
+        STEPS,
+    ),
+    Contest("MultiHeadAttention", f"{MHA}(need_weights=True)", modules(), {128: None, 512: None, 2048: None}),
+    Contest(
+        "MultiHeadAttention",
+        f"{MHA}(need_weights=False)",
+        modules(need_weights=False),
+        {128: None, 512: None, 2048: None},
+    ),
+]
 
 
-def matrix_product(n: int) -> Rivals:
-    a, b = (torch.tensor(x[0] @ x[0].T) for x in inputs(n)[:2])
-    return {"torch, n × n times n × n": lambda: a @ b}
+class Measured(NamedTuple):
+    """Medians over the rounds: the seconds of either, and the ratio of both in one round."""
+
+    first: float
+    second: float
+    ratio: float
 
 
-def contests(largest: int) -> dict[str, Callable[[], Rivals]]:
-    """Return every contest with n up to `largest`; 8192 is the whole list."""
-    found: dict[str, Callable[[], Rivals]] = {"attention, 3 × 4, one head, float64": worked_example}
-    for n in sorted({n for n in (128, 512, 2048) if n < largest} | {largest}):
-        found[f"attention, n = {n}"] = functools.partial(attention, n, with_attend=n < 8192)
-    middle, most = min(512, largest), min(2048, largest)
-    found[f"attention, n = {middle}, float64"] = functools.partial(attention, middle, "float64")
-    found[f"causal window of {WINDOW}, n = {largest}"] = functools.partial(window, largest)
-    found[f"causal window of {WINDOW}, n up to {4 * largest}"] = functools.partial(
-        longer_windows, 4 * largest
-    )
-    found[f"causal linear attention, n = {most}"] = functools.partial(linear, most)
-    for n in (128, 512, 2048):
-        if n <= largest:
-            found[f"module, d_model = {N_HEADS * D_HEAD}, n = {n}"] = functools.partial(modules, n)
-    found[f"matrix product, n = {most}"] = functools.partial(matrix_product, most)
-    return found
+def measure(first: Run, second: Run, budget: float = BUDGET) -> Measured:
+    """Let two take turns, A B A B, so that a busy moment meets both."""
+    once = [seconds(run, 1) for run in (first, second)]  # loads what a first call needs
+    if sum(once) < budget:
+        once = [seconds(run, 1) for run in (first, second)]
+    repeats = max(1, round(0.005 / min(once)))  # 5 ms or one call
+    n_rounds = int(min(max(budget / (repeats * sum(once)), 3), 101))
+    rounds = [(seconds(first, repeats), seconds(second, repeats)) for _ in range(n_rounds)]
+    a, b = zip(*rounds, strict=True)
+    return Measured(median(a), median(b), median(x / y for x, y in rounds))
 
 
-def medians(rivals: Rivals, budget: float = BUDGET) -> dict[str, float]:
-    """Return the median seconds of each rival; they take turns, so that a busy moment meets all."""
-    once = {}
-    for name, run in rivals.items():
-        once[name] = seconds(run, 1)  # loads what a first call needs
-        if once[name] < 1:
-            once[name] = seconds(run, 1)
-    repeats = {name: max(1, round(0.005 / took)) for name, took in once.items()}  # 5 ms or one call
-    one_round = sum(once[name] * repeats[name] for name in rivals)
-    n_rounds = int(min(max(budget / one_round, 3), 101))
-    took: dict[str, list[float]] = {name: [] for name in rivals}
-    for _ in range(n_rounds):
-        for name, run in rivals.items():
-            took[name].append(seconds(run, repeats[name]))
-    return {name: median(times) for name, times in took.items()}
-
-
-def seconds(run: Callable[[], Any], repeats: int) -> float:
+def seconds(run: Run, repeats: int) -> float:
     start = time.perf_counter()
     for _ in range(repeats):
         run()
@@ -194,17 +248,13 @@ def seconds(run: Callable[[], Any], repeats: int) -> float:
 
 # -- memory: one call in a process of its own ------------------------------------------------------
 
-MEMORY: dict[str, Callable[[Any, Any, Any], Any]] = {
+MEMORY: dict[str, Kernel] = {
     "torch, the usual code": usual_torch,
-    "numpy, the usual code": usual_numpy,
     "torch, streaming_attention": streaming_attention,
+    "torch, sliding_window_attention": slide,
+    "torch, linear_attention": causal_linear,
+    "numpy, the usual code": usual_numpy,
     "numpy, streaming_attention": streaming_attention,
-    "torch, sliding_window_attention": lambda q, k, v: sliding_window_attention(
-        q, k, v, window=WINDOW, causal=True
-    ),
-    "torch, linear_attention": lambda q, k, v: linear_attention(
-        q, k, v, feature_map=elu_plus_one, causal=True
-    ),
 }
 
 
@@ -213,12 +263,11 @@ def extra_megabytes(kernel: str, n: int) -> float:
 
     Only once in a process: what the system keeps is the highest mark.
     """
-    function = MEMORY[kernel]
-    to: Callable[[np.ndarray], Any] = torch.from_numpy if kernel.startswith("torch") else np.asarray
-    arrays = [to(x) for x in inputs(n)]
-    function(*(to(x) for x in inputs(16)))  # a first call loads what it needs
+    library = kernel.split(",")[0]
+    arrays = inputs(n, library)
+    MEMORY[kernel](*inputs(16, library))  # a first call loads what it needs
     before = highest_mark()
-    output = function(*arrays)
+    output = MEMORY[kernel](*arrays)
     return (highest_mark() - before - output.nbytes) / 1e6
 
 
@@ -233,16 +282,17 @@ def highest_mark() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def main(task: str, what: str, n: str) -> None:
+def main(task: str, *arguments: str) -> None:
     torch.set_grad_enabled(False)
     if task == "memory":
-        print(json.dumps(extra_megabytes(what, int(n))))
+        print(json.dumps(extra_megabytes(arguments[0], int(arguments[1]))))
         return
-    torch.set_num_threads(int(what))
-    found = {}
-    for name, make in contests(int(n)).items():
-        print(name, file=sys.stderr, flush=True)
-        found[name] = medians(make())
+    torch.set_num_threads(int(arguments[0]))
+    found = []
+    for contest in CONTESTS:
+        for n in contest.limits:
+            print(contest, n, file=sys.stderr, flush=True)
+            found.append(measure(*contest.rivals(n)))
     print(json.dumps(found))
 
 

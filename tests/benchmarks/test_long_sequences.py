@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,85 +15,59 @@ from tests.benchmarks import contests as c
 from tests.benchmarks import long_sequences as report
 
 SMALL = 64
-OTHER_QUESTION = ("no window", "n = ", "n × n times")  # rivals for their time alone
 KERNELS = [name for name in c.MEMORY if "usual" not in name]
 
 
-def agree(rivals: dict[str, Callable[[], Any]]) -> None:
-    """Check that all rivals return the same numbers."""
-    outputs = {
-        name: np.asarray(run())
-        for name, run in rivals.items()
-        if not any(words in name for words in OTHER_QUESTION)
-    }
-    for name, output in outputs.items():
-        assert_allclose(output, next(iter(outputs.values())), rtol=1e-4, atol=1e-5, err_msg=name)
-
-
 @pytest.fixture(autouse=True)
-def no_gradients() -> Any:
+def no_gradients() -> Iterator[None]:
     with torch.no_grad():
         yield
 
 
-@pytest.mark.parametrize("contest", c.contests(SMALL))
-def test_rivals_compute_the_same(contest: str) -> None:
-    agree(c.contests(SMALL)[contest]())
+def agree(first: Any, second: Any) -> None:
+    assert_allclose(np.asarray(first), np.asarray(second), rtol=1e-4, atol=1e-5)
 
 
-def test_the_modules_compute_the_same() -> None:
-    agree(c.modules(SMALL))
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
+@pytest.mark.parametrize("contest", c.CONTESTS, ids=str)
+def test_rivals_compute_the_same(contest: c.Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))  # no C++ here
+    for n in (c.TINY, SMALL):
+        first, second = (run() for run in contest.rivals(n))
+        if contest.same:
+            agree(first, second)
 
 
 def test_a_rival_that_computes_something_else_is_found() -> None:
-    with pytest.raises(AssertionError, match="wrong"):
-        agree({"right": lambda: np.ones(2), "wrong": lambda: np.zeros(2)})
+    with pytest.raises(AssertionError, match="Not equal"):
+        agree(np.ones(2), np.zeros(2))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_speed_of(kernel: str, benchmark: BenchmarkFixture) -> None:
-    arrays = c.inputs(2048 if benchmark.enabled else SMALL)  # once and small in the test suite
-    if kernel.startswith("torch"):
-        benchmark(c.MEMORY[kernel], *map(torch.tensor, arrays))
-    else:
-        benchmark(c.MEMORY[kernel], *arrays)
+    n = 2048 if benchmark.enabled else SMALL  # once and small in the test suite
+    benchmark(c.MEMORY[kernel], *c.inputs(n, kernel.split(",")[0]))
 
 
-def test_medians_give_every_rival_its_turns() -> None:
+def test_two_alone_take_turns() -> None:
     calls: list[str] = []
-    rivals: dict[str, Callable[[], Any]] = {name: functools.partial(calls.append, name) for name in "ab"}
-    found = c.medians(rivals, budget=0.0)
-    assert list(found) == ["a", "b"]
-    assert min(found.values()) > 0
-    assert calls[-1] == "b"
-    assert calls.count("a") >= 4
+    first, second = (functools.partial(calls.append, name) for name in "ab")
+    found = c.measure(first, second, budget=0.0)  # no budget: three rounds after the first
+    assert min(found) > 0
+    turns = [calls[i] for i in range(len(calls)) if i == 0 or calls[i] != calls[i - 1]]
+    assert turns == list("ab" * 4)
 
 
-def equal_times(largest: int) -> report.Times:
-    """Return times as if every rival were as fast as every other."""
-    return {name: dict.fromkeys(make(), 1.0) for name, make in c.contests(largest).items()}
-
-
-def some_memory(largest: int) -> report.Memory:
-    sizes = (largest // 4, largest // 2, largest)
-    return {kernel: dict.fromkeys(sizes, 61.0) for kernel in report.MEMORY_OF}
-
-
-def test_the_report_tells_what_was_met_and_what_missed() -> None:
-    times = equal_times(512)
-    text = report.report("about", times, times, 2, some_memory(512), 512)
-    stream = "attention, n = 512: torch, streaming_attention, time ÷ torch, F.scaled_dot_product_attention"
-    assert f"| {stream} | ≤ 1.5 | 1 | met |" in text
-    faster = "attention, n = 512: torch, streaming_attention, × faster than torch, the usual code"
-    assert f"| {faster} | ≥ 2.3 | 1 | **missed**: each step is a pass" in text
-    assert "numpy, streaming_attention, n = 512: MB beyond inputs and output | ≤ 60 | 61 | **missed**" in text
-    assert "streaming_attention: MB more than for half the tokens | ≤ 5 | 0 | met" in text
-    assert all(contest in text for contest in times)
-
-
-def test_every_target_of_the_whole_run_has_its_contest() -> None:
-    assert {target.contest for target in report.targets(8192)} <= set(c.contests(8192))
-    assert len(report.targets(8192)) == 16
+def test_the_report_tells_what_was_wanted_and_what_missed() -> None:
+    times = [c.Measured(0.002, 0.001, 2.0) for contest in c.CONTESTS for _ in contest.limits]
+    memory = {kernel: dict.fromkeys(report.SIZES, 61.0) for kernel in c.MEMORY}
+    text = report.report("about", times, times, memory)
+    stream = "| torch, streaming_attention ÷ F.scaled_dot_product_attention | 8192"
+    assert f"{stream} | ≤ 1.35 | 2 | **missed**: each step is a pass" in text
+    assert "| torch, attend ÷ the usual code | 3 × 4 | ≤ 3 | 2 | met | 2 | 1 | 2 |" in text
+    assert "| MultiHeadAttention ÷ nn.MultiheadAttention(need_weights=False) | 128 | – | 2 |  | 2" in text
+    assert "| numpy, streaming_attention, n = 8192 | ≤ 60 | 61 | **missed** |" in text
+    assert "| torch, streaming_attention, more than with n = 4096 | ≤ 15 | 0 | met |" in text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell a process its highest mark")

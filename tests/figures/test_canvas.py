@@ -61,7 +61,7 @@ def test_a_score_shows_the_products():
 
 def test_row_meets_column():
     q, k, v = np.ones((2, 4)), np.ones((3, 4)), np.ones((3, 2))
-    at = layout(q, k, v, ["a", "b"], ["c", "d", "e"], [], "÷ 2")
+    at = layout(q, k, v, q @ k.T, v[:2], ["a", "b"], ["c", "d", "e"], [], "÷ 2")
     assert (at.scores.y, at.scores.rows) == (at.q.y, at.q.rows) == (at.weights.y, at.weights.rows)
     assert (at.scores.x, at.scores.columns, at.scores.wide) == (at.k.x, at.k.columns, at.k.wide)
     assert (at.output.x, at.output.columns, at.output.wide) == (at.v.x, at.v.columns, at.v.wide)
@@ -119,7 +119,7 @@ def test_heads_lie_as_sheets_and_one_in_front(rng):
     assert front.words == f"Head 2 of 4. {alone.words}"
     assert sums(front, "output") == sums(alone, "output")
     assert front.svg.count("<path") - alone.svg.count("<path") == 3 * 6  # three sheets behind six matrices
-    at = layout(q[2], k[2], v[2], ["a"] * 3, ["b"] * 3, [], "÷ 2", depth=15.0)
+    at = layout(q[2], k[2], v[2], q[2] @ k[2].T, v[2], ["a"] * 3, ["b"] * 3, [], "÷ 2", depth=15.0)
     assert at.k.bottom < at.scores.y - at.depth and at.scores.right + at.depth < at.divisor.x
 
 

@@ -9,11 +9,12 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from attention_core import attend, figures, softmax
-from attention_core.figures import _style, gallery
+from attention_core.figures import _style, curves, gallery
 from attention_core.figures._marks import ink, tint, weight_shade
 from tests.pins import why_pictures_may_differ
 
@@ -141,7 +142,7 @@ def odd_pictures():
         "head_maps": (np.stack([steps.weights] * 5), ODD, ODD, [f"head {i}" for i in range(5)]),
         "score_bars": ([1, -np.inf, -2], ODD[:3], ODD[0]),
         "weight_bars": (w, ODD, ODD[0]),
-        "temperature_bars": (cold, temperatures, ODD),
+        "weight_rows": (cold, [f"T = {t:g}" for t in temperatures], ODD),
         "waterfall": (w, v[:, 0], w * v[:, 0], (w * v[:, 0]).sum(), ODD, "output[0]"),
         "softmax_curve": (s, np.exp(s), w, ODD),
         "slope_curve": ([0.0, 0.5, 1.0], [0.0, 0.25, 0.0]),
@@ -222,6 +223,85 @@ def luminance(color: str) -> float:
     parts = np.array(matplotlib.colors.to_rgb(color))
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+# --- pictures that say what is so -------------------------------------------------------------
+
+
+def bars_in(figure: Figure, color: str) -> list[float]:
+    """Return the heights of all rectangles of one colour, from left to right."""
+    filled = [bar for ax in figure.axes for bar in ax.patches if isinstance(bar, Rectangle)]
+    filled = [bar for bar in filled if matplotlib.colors.to_hex(bar.get_facecolor()) == color.lower()]
+    return [bar.get_height() for bar in sorted(filled, key=lambda bar: bar.get_x())]
+
+
+def test_the_same_weight_is_as_high_in_every_picture():
+    weights = [[0.68, 0.32], [0.33, 0.67]]
+    alone = [figures.draw(figures.weight_bars, row, ["a", "b"], "it")[0] for row in weights]
+    high, low = (bars_in(figure, figures.WEIGHTS)[0] for figure in alone)
+    assert high / low == pytest.approx(0.68 / 0.33)
+    both, _ = figures.draw(figures.weight_rows, weights, ["it, tired", "it, wide"], ["a", "b"])
+    first, second, third, fourth = bars_in(both, figures.WEIGHTS)
+    assert (first / third, second / fourth) == pytest.approx((0.68 / 0.33, 0.32 / 0.67))
+    assert {"it, tired", "it, wide"} <= {text.get_text() for text, _ in drawn_texts(both)}
+
+
+def test_a_sum_of_nearly_nothing_stays_low():
+    for value, least, most in ((9e-6, 0.0, 0.01), (1.0, 1.0, 3.0)):
+        figure, _ = figures.draw(
+            figures.waterfall, [0.5, 0.5], [value, value], [value / 2] * 2, value, "ab", "o"
+        )
+        assert least <= bars_in(figure, figures.OUTPUT)[0] <= most
+
+
+@pytest.mark.parametrize("draw", [figures.weights_heatmap, figures.head_maps])
+def test_a_weight_three_times_as_large_is_plainly_larger(draw):
+    heads = [["h"]] if draw is figures.head_maps else []
+    weights = np.array([[0.31, 0.11, 0.58]])
+    figure, _ = figures.draw(draw, weights[None] if heads else weights, ["q"], ["a", "b", "c"], *heads)
+    marks = [bar for bar in figure.axes[0].patches if isinstance(bar, Rectangle) and is_purple(fill_of(bar))]
+    marks.sort(key=lambda bar: bar.get_x())
+    dark = [bar.get_width() * bar.get_height() * (1 - luminance(fill_of(bar))) for bar in marks]
+    assert dark[0] >= 3 * dark[1]
+
+
+def fill_of(bar: Rectangle) -> str:
+    return matplotlib.colors.to_hex(bar.get_facecolor())
+
+
+def is_purple(color: str) -> bool:
+    red, green, blue = matplotlib.colors.to_rgb(color)
+    return red > green and blue > green
+
+
+def test_a_method_has_one_look_in_all_pictures_and_no_role_s_colour():
+    names = ["additive", "dot product", "scaled dot product", "equal weights"]
+    assert curves.looks(["dot", "scaled dot", "additive"]) == [curves.looks(names)[i] for i in (1, 2, 0)]
+    assert len(set(curves.looks(names))) == 4
+    roles = {figures.Q, figures.K, figures.V, figures.WEIGHTS, figures.OUTPUT}
+    assert not roles & {look.color for look in curves.LOOKS}
+
+
+def test_a_vector_of_zeros_has_no_angle():
+    figure, words = figures.draw(
+        figures.dot_product_angle, [1, 0], [[0, 0], [0, 2]], [0, 0], [49.4, 90], "q", "ab"
+    )
+    assert "k(a) [0, 0] has no angle to it" in words and "49.4" not in words
+    assert "49.4°" not in {text.get_text() for text, _ in drawn_texts(figure)}
+    assert "k(b) [0, 2] stands at 90° to it" in words
+
+
+def test_every_clock_of_the_gallery_moves():
+    codes, _ = gallery.GALLERY["position_clocks"]()
+    turned = np.linalg.norm(codes.reshape(len(codes), -1, 2) - [0, 1], axis=2).max(axis=0)
+    assert turned.min() > 0.5  # the chord of half a radian
+
+
+def test_a_label_from_right_to_left_does_not_turn_numbers_round():
+    figure, words = figures.draw(figures.vectors_plane, [[1, 2]], [[3, 4]], ["שלום"], ["k"])
+    assert "\u2068שלום\u2069 [1, 2]" in words
+    assert legibility(figure) == []
+    assert not any("\u2068" in text.get_text() for text, _ in drawn_texts(figure))
 
 
 # --- the same bytes, whoever draws them -------------------------------------------------------
@@ -386,7 +466,7 @@ def test_the_alt_text_of_the_main_example():
         ("position_clocks", ([[1, 1]], ["a"]), r"the length of each pair must equal 1"),
         ("rotary_pairs", ([[1, 0]], [[1, 0]], [2], ["a"], ["b"]), r"scores must equal q · k, row by row"),
         ("rotary_pairs", ([[1, 0]], [[1, 0]], [1], ["a"], []), r"each query must meet one key, got 1 .* 0"),
-        ("learning_curves", ([0, 9], np.ones((5, 2)), ODD[:5]), r"labels must be at most 4, got 5"),
+        ("learning_curves", ([0, 9], np.ones((5, 2)), ODD[:5]), r"names must be at most 4, got 5"),
         ("multi_head_sketch", (512, 8, 63), r"n_heads · d_head must equal d_model = 512, got 504"),
     ],
 )  # fmt: skip

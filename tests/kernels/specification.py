@@ -4,6 +4,8 @@ It shares no line, no library and no trick with the kernels. What is blocked is 
 """
 
 import math
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -37,20 +39,34 @@ def loop_attend_all(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None, scale: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights and output for every leading index, one head after the other."""
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    mask = np.ones((n_q, n_k), bool) if mask is None else np.broadcast_to(mask, _at_least(mask, n_q, n_k))
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    leading, heads = _heads(q, k, v, mask)
+    both = [loop_attend(*rows, scale) for rows in heads]
+    weights, output = (np.array([each[i] for each in both]) for i in range(2))
+    return weights.reshape(*leading, *weights.shape[1:]), output.reshape(*leading, *output.shape[1:])
+
+
+def loop_linear_all(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None
+) -> np.ndarray:
+    """Return linear attention for every leading index, one head after the other."""
+    leading, heads = _heads(q, k, v, mask)
+    output = np.array([loop_linear(*head) for head in heads])
+    return output.reshape(*leading, *output.shape[1:])
+
+
+def _heads(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None
+) -> tuple[tuple[int, ...], list[tuple[Rows, Rows, Rows, Any]]]:
+    """Return the leading axes of all, and for each leading index the rows of q, k, v and the mask."""
+    sizes = q.shape[-2], k.shape[-2]
+    mask = np.broadcast_to(
+        True if mask is None else mask, np.broadcast_shapes(() if mask is None else mask.shape, sizes)
+    )
     leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask)))
-    weights, output = np.empty((*leading, n_q, n_k)), np.empty((*leading, n_q, v.shape[-1]))
     full = [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v, mask)]
-    for index in np.ndindex(*leading):
-        one_q, one_k, one_v, allowed = (x[index].tolist() for x in full)
-        weights[index], output[index] = loop_attend(one_q, one_k, one_v, allowed, scale)
-    return weights, output
-
-
-def _at_least(mask: np.ndarray, n_q: int, n_k: int) -> tuple[int, ...]:
-    return np.broadcast_shapes(mask.shape, (n_q, n_k))
+    rows = [[x[index].tolist() for index in np.ndindex(*leading)] for x in full]
+    return leading, list(zip(*rows, strict=True))
 
 
 def loop_additive(q: Rows, k: Rows, w_q: Rows, w_k: Rows, w_v: Row) -> Rows:
@@ -95,3 +111,22 @@ def loop_sinusoidal(n: int, d_model: int, base: float) -> Rows:
             row.append(math.cos(angle) if column % 2 else math.sin(angle))
         codes.append(row)
     return codes
+
+
+def loop_linear(q: Rows, k: Rows, v: Rows, allowed: list[list[bool]]) -> Rows:
+    """Return linear attention with the features elu + 1; decimals, since these do not underflow."""
+    output = []
+    for i in range(len(q)):
+        weights = {}
+        for j in range(len(k)):
+            if allowed[i][j]:
+                pairs = zip(q[i], k[j], strict=True)
+                weights[j] = sum((_elu_plus_one(a) * _elu_plus_one(b) for a, b in pairs), Decimal(0))
+        total = sum(weights.values(), Decimal(0))
+        shares = {j: float(weight / total) for j, weight in weights.items()}
+        output.append([sum(share * v[j][c] for j, share in shares.items()) for c in range(len(v[0]))])
+    return output
+
+
+def _elu_plus_one(x: float) -> Decimal:
+    return Decimal(x) + 1 if x > 0 else Decimal(x).exp()

@@ -305,3 +305,107 @@ def test_options_are_given_by_name() -> None:
 def test_a_row_longer_than_float16_can_count_still_sums_to_one(xp: Library) -> None:
     weights = softmax(xp.array(np.zeros(70_000)))
     assert_allclose(xp.numpy(weights).astype(float).sum(), 1, rtol=5e-3)  # float16 holds three digits
+
+
+def test_lengths_of_a_small_integer_type() -> None:
+    assert padding_mask(np.array([1, 100], dtype=np.int8), 300).sum() == 101
+
+
+# -- every error says what was expected and what came; wrong arrays: test_inputs.py ----------------
+
+X = np.ones((2, 3))
+ON = np.ones((2, 2), bool)
+HALF: Any = 0.5  # Any: wrong on purpose
+TEXT: Any = "2"
+TENSOR: Any = torch.tensor(2)
+
+ERRORS: dict[str, tuple[type[Exception], Callable[[], Any], str]] = {
+    "complex": (TypeError, lambda: attend(X, X, X * 1j), r"v must be floating point .*got complex128"),
+    "mask int": (
+        TypeError,
+        lambda: attend(X, X, X, mask=ON * 1),
+        r"True = may attend, got int64; write mask == 1",
+    ),
+    "scale str": (TypeError, lambda: attention_scores(X, X, scale=TEXT), r"scale must be a number, got str"),
+    "scale bool": (TypeError, lambda: attend(X, X, X, scale=True), r"scale must be a number, got bool"),
+    "scale array": (TypeError, lambda: attend(X, X, X, scale=TENSOR), r"scale must be a number, got Tensor"),
+    "axis float": (TypeError, lambda: softmax(X, axis=HALF), r"axis must be an integer, got float"),
+    "axis bool": (TypeError, lambda: softmax(X, axis=True), r"axis must be an integer, got bool"),
+    "n_q float": (TypeError, lambda: causal_mask(HALF), r"n_q must be an integer, got float"),
+    "n_q tensor": (TypeError, lambda: causal_mask(TENSOR), r"n_q must be an integer, got Tensor"),
+    "n_k str": (TypeError, lambda: causal_mask(2, TEXT), r"n_k must be an integer, got str"),
+    "offset float": (TypeError, lambda: causal_mask(2, offset=HALF), r"offset must be an integer, got float"),
+    "padding n_k": (
+        TypeError,
+        lambda: padding_mask(np.array([1]), True),
+        r"n_k must be an integer, got bool",
+    ),
+    "d_k": (
+        ValueError,
+        lambda: attend(X, X[:, :2], X),
+        r"d_k must be the same in q \(\.\.\., n_q, d_k\) and k .*, got q \(2, 3\), k \(2, 2\)",
+    ),
+    "n_k": (
+        ValueError,
+        lambda: attend(X, X, X[:1]),
+        r"n_k must be the same in k .* and v \(\.\.\., n_k, d_v\), got k \(2, 3\), v \(1, 3\)",
+    ),
+    "leading": (
+        ValueError,
+        lambda: attend(np.ones((2, 2, 3)), np.ones((3, 2, 3)), X),
+        r"leading axes of q, k and v must broadcast, got q \(2, 2, 3\), k \(3, 2, 3\), v \(2, 3\)",
+    ),
+    "leading v": (
+        ValueError,
+        lambda: attend(np.ones((2, 2, 3)), X, np.ones((3, 2, 3))),
+        r"leading axes of q, k and v must broadcast, got q \(2, 2, 3\), k \(2, 3\), v \(3, 2, 3\)",
+    ),
+    "mask": (
+        ValueError,
+        lambda: attend(X, X, X, mask=np.ones((3, 2), bool)),
+        r"mask must broadcast to the scores' shape \(2, 2\), got \(3, 2\)$",
+    ),
+    "mask leading": (
+        ValueError,
+        lambda: attend(np.ones((4, 2, 3)), X, X, mask=np.ones((3, 2, 2), bool)),
+        r"mask must broadcast to the scores' shape \(4, 2, 2\), got \(3, 2, 2\)$",
+    ),
+    "mask adds queries": (
+        ValueError,
+        lambda: attend(X[:1], X, X, mask=ON),
+        r"mask must broadcast to the scores' shape \(1, 2\), got \(2, 2\)$",
+    ),
+    "mask adds keys": (
+        ValueError,
+        lambda: attend(X, X[:1], X[:1], mask=ON),
+        r"mask must broadcast to the scores' shape \(2, 1\), got \(2, 2\)$",
+    ),
+    "weigh n_k": (
+        ValueError,
+        lambda: weigh(X, X),
+        r"n_k must be the same in scores .* and v .*, got scores \(2, 3\), v \(2, 3\)",
+    ),
+    "weigh leading": (
+        ValueError,
+        lambda: weigh(np.ones((2, 3, 2)), np.ones((3, 2, 2))),
+        r"leading axes of scores and v must broadcast, got scores \(2, 3, 2\), v \(3, 2, 2\)",
+    ),
+    "weigh mask shape": (
+        ValueError,
+        lambda: weigh(X.T, X, mask=ON),
+        r"mask must broadcast to the scores' shape \(3, 2\), got \(2, 2\)$",
+    ),
+    "scale nan": (ValueError, lambda: attend(X, X, X, scale=float("nan")), r"scale must be finite, got nan"),
+    "scale inf": (ValueError, lambda: attend(X, X, X, scale=-np.inf), r"scale must be finite, got -inf"),
+    "axis": (ValueError, lambda: softmax(X, axis=2), r"axis must be from -2 to 1, got 2"),
+    "axis below": (ValueError, lambda: softmax(X, axis=-3), r"axis must be from -2 to 1, got -3"),
+    "n_q": (ValueError, lambda: causal_mask(0), r"n_q must be at least 1, got 0"),
+    "causal n_k": (ValueError, lambda: causal_mask(2, -1), r"n_k must be at least 1, got -1"),
+    "padding n_k 0": (ValueError, lambda: padding_mask(np.array([0]), 0), r"n_k must be at least 1, got 0"),
+}
+
+
+@pytest.mark.parametrize(("error", "call", "message"), ERRORS.values(), ids=ERRORS.keys())
+def test_error(error: type[Exception], call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

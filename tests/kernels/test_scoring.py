@@ -187,35 +187,10 @@ Q, K, W_Q, W_K, W_V = random(*SHAPES)
 TEXT: Any = "1"  # Any: wrong on purpose
 
 ERRORS = {
-    "list": (
-        TypeError,
-        lambda: additive_scores([[1.0]], K, W_Q, W_K, W_V),
-        r"q must be an array .*got list",
-    ),
-    "integers": (
-        TypeError,
-        lambda: gaussian_scores(Q, Q.astype(int)),
-        r"k must be floating point .*got int64",
-    ),
-    "libraries": (
-        TypeError,
-        lambda: additive_scores(Q, K, W_Q, W_K, torch.ones(6)),
-        r"one library, got q numpy, .*w_v torch",
-    ),
-    "dtypes": (
-        TypeError,
-        lambda: additive_scores(Q, K, W_Q, W_K, W_V.astype("f4")),
-        r"one dtype, got .*w_k float64, w_v float32",
-    ),
     "q axes": (
         ValueError,
         lambda: additive_scores(Q[0], K, W_Q, W_K, W_V),
         r"q must have shape \(\.\.\., n_q, d_q\), got shape \(4,\)",
-    ),
-    "k empty": (
-        ValueError,
-        lambda: additive_scores(Q, K[:0], W_Q, W_K, W_V),
-        r"k must have no empty axis, got shape \(0, 2\)",
     ),
     "leading": (
         ValueError,
@@ -231,11 +206,6 @@ ERRORS = {
         ValueError,
         lambda: additive_scores(Q, K, W_Q, W_K, W_V[:, None]),
         r"w_v must have shape \(d_hidden,\), got shape \(6, 1\)",
-    ),
-    "w_v empty": (
-        ValueError,
-        lambda: additive_scores(Q, K, W_Q[:, :0], W_K[:, :0], W_V[:0]),
-        r"w_q must have no empty axis, got shape \(4, 0\)",
     ),
     "w_q": (
         ValueError,

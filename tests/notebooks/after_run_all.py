@@ -131,8 +131,8 @@ def after(file: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[pytest.Item]:
         return kind.from_parent(file, name=what, cell_num=number, cell=cell, options=options)
 
     yield AsBuilt.from_parent(file, name="as built", cells=cells)
-    code = f'{inspect.getsource(unfair)}\nfound = unfair("{file.path.stem[:2]}", globals())\nassert not found, '
-    code += '"\\n".join(found)'
+    notebook = file.path.stem[:2]
+    code = f'{inspect.getsource(unfair)}\nfound = unfair("{notebook}", globals())\nassert not found, found'
     yield run("fair", len(cells), nbformat.v4.new_code_cell(code), check=False)
     for number, cell in enumerate(c.cell for c in cells):
         if QUESTION.search(cell.source) and not file.path.stem.startswith(ASKED_NOT_YET):

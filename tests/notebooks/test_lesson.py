@@ -1,6 +1,7 @@
 """Predictions, checks, number format, figures with words."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -75,7 +76,8 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
 def test_the_canvas_is_live_beside_its_still(qkv) -> None:
     steps = attend(*qkv)
     picture, below = shown(show, canvas, *qkv, steps, stage=1)
-    drawn = canvas(*qkv, steps=steps, stage=1)
+    q, k, v = qkv
+    drawn = canvas(q, k, v, steps, stage=1)
     data, metadata = svg.still(drawn)
     about = picture.pop("metadata")
     assert picture == data | {"text/html": drawn.svg} and about == metadata
@@ -197,7 +199,8 @@ def test_arrays_read_as_they_are_meant() -> None:
     with patch("attention_core.lesson.get_ipython", return_value=shell):
         start("99", digits=3)
     try:
-        [data, _] = shell.display_formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
+        formatter: Any = shell.display_formatter
+        [data, _] = formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
         assert data["text/plain"] == "(array([0.3, 0.0]), array([0.667]), 1.0)"
     finally:
         InteractiveShell.clear_instance()

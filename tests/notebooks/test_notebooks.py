@@ -27,8 +27,8 @@ SMALL = 10  # whole numbers below this are counting words in prose: "three keys"
 NUMBER = re.compile(r"(?<![\w.,])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 NOT_QUOTED = re.compile(  # parts of prose that state no result
     r"```.*?```|`[^`]*`|\[[^\]]*\]\([^)]*\)|<[^>]+>"  # code, links, tags
-    r"|^#+ \d\d |^\*\*\d\.\*\*|\(\d{4}\)|notebooks? \d\d(?: (?:to|and) \d\d)?"  # names, years
-    r"|^\*About \d+ minutes",  # the reader's time
+    r"|^#+ \d\d |^\*\*\d\.\*\*|\(\d{4}\)|notebooks? \d\d(?: (?:to|and) \d\d)?"
+    r"|^\*About \d+ minutes|^Read \d\d to \d\d",  # names, years, the time it takes
     re.DOTALL | re.MULTILINE,
 )
 

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from watchfiles import Change
 
 from tools import build, colab
+from tools.stored import WIDGET_VIEW
 
 HEAD = """---
 kernelspec:
@@ -103,7 +104,7 @@ def display(**kinds: object) -> NotebookNode:
 
 def test_a_widget_leaves_its_picture_and_words_but_no_view(course: Path) -> None:
     shown = display(plain="0.39")
-    shown.data[build.WIDGET_VIEW] = {"model_id": "x"}
+    shown.data[WIDGET_VIEW] = {"model_id": "x"}
     text = build.written(course / "source" / "01_sum.md", [[], [shown]])
     assert "0.39" in text and "model_id" not in text
 
