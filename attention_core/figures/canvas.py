@@ -59,10 +59,12 @@ WORDS = {
     "blocked": "blocked: the score becomes −∞, and the weight 0",
     "nothing": "every key is blocked: all weights are 0",
 }
-LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 4, "output": 4}  # what each lesson lights
+LESSON = {"scores": 1, "÷": 2, "softmax": 3, "weights": 3, "output": 4}  # what each lesson lights
 COLORS = {"scores": NEUTRAL, "weights": WEIGHTS, "output": OUTPUT}
 EDGE, PICKED = 0.7, 2.6  # the widths of an edge and of an outline
 MANY = 4  # more keys than this stand in small cells
+LEAST = 24.0  # the width of a small cell of one digit, or of a bare weight
+TURNED, NARROW = 75.0, 28.0  # from this height a box between matrices is narrow, and its text turned
 LARGE = 20.0  # exp of more would not fit into a line
 MARGIN, GAP, STEP = 10.0, 24.0, 22.0  # around the picture, between its two lines, from sum to sum
 SHEET, SHEETS = 5.0, 4  # how far a sheet stands out behind the next; more heads look like so many
@@ -204,7 +206,8 @@ def canvas(
     opened = stage >= LESSON["÷"]
     here = None if picked is None else Cell(*picked)
     depth = SHEET * max(min(n_heads, SHEETS) - 1, 0)
-    at = layout(q, k, v, queries, keys, features, f"÷ {plain(divisor)}", depth)
+    written = dots / divisor if opened else dots
+    at = layout(q, k, v, written, steps.output, queries, keys, features, f"÷ {plain(divisor)}", depth)
     sums = {
         "scores": score_sums(q, k, steps, divisor, opened, queries, keys),
         "weights": weight_sums(steps, keys, stage == 0 or stage >= LESSON["softmax"]),
@@ -281,6 +284,8 @@ def layout(
     q: Floats,
     k: Floats,
     v: Floats,
+    scores: Floats,
+    output: Floats,
     queries: Labels,
     keys: Labels,
     features: Labels,
@@ -289,8 +294,14 @@ def layout(
 ) -> Layout:
     """Place two crossings on one line: Q with Kᵀ, and the weights with V."""
     (n_q, d_k), (n_k, d_v) = q.shape, v.shape
-    many = n_k > MANY
-    high, wide, wide_in, wide_out = (27.0, 32.0, 28.0, 40.0) if many else (36.0, 52.0, 38.0, 52.0)
+    high, wide, wide_in, wide_out = 36.0, 52.0, 38.0, 52.0
+    if n_k > MANY:
+        high, wide, wide_out = (
+            27.0,
+            max(width_for(scores), width_for(k)),
+            max(width_for(v), width_for(output)),
+        )
+        wide_in = width_for(q)
     rows = max(em_width(name) * SMALL for name in queries) + MARGIN + 8
     left_of_k = max((em_width(name) * SMALL for name in features), default=0.0) + MARGIN + 8
     x = max(rows + d_k * wide_in + 14 + depth, left_of_k)
@@ -298,22 +309,30 @@ def layout(
     above = longest * 0.71 + 12 if longest > wide - 4 else 20.0  # slanted, or level
     gap = GAP + depth
     y = MARGIN + above + depth + max(d_k, n_k) * high + gap
-    scores = Field(x, y, n_q, n_k, wide, high)
-    box = Field(scores.right + 10 + depth, y, 1, 1, max(40.0, em_width(divisor) * 13 + 10), n_q * high)
-    softmax = box._replace(x=box.right + 6, wide=62.0)
-    weights = scores._replace(x=softmax.right + 10)
-    output = Field(weights.right + longest + 20 + depth, y, n_q, d_v, wide_out, high)
+    at_scores = Field(x, y, n_q, n_k, wide, high)
+    turned = n_q * high > TURNED
+    wide_box = NARROW if turned else max(40.0, em_width(divisor) * 13 + 10)
+    box = Field(at_scores.right + 10 + depth, y, 1, 1, wide_box, n_q * high)
+    softmax = box._replace(x=box.right + 6, wide=NARROW if turned else 62.0)
+    weights = at_scores._replace(x=softmax.right + 10, wide=LEAST if n_k > MANY else wide)
+    at_output = Field(weights.right + longest + 20 + depth, y, n_q, d_v, wide_out, high)
     return Layout(
         q=Field(x - 14 - depth - d_k * wide_in, y, n_q, d_k, wide_in, high),
         k=Field(x, y - gap - d_k * high, d_k, n_k, wide, high),
-        scores=scores,
+        scores=at_scores,
         divisor=box,
         softmax=softmax,
         weights=weights,
-        v=output._replace(y=y - gap - n_k * high, rows=n_k),
-        output=output,
+        v=at_output._replace(y=y - gap - n_k * high, rows=n_k),
+        output=at_output,
         depth=depth,
     )
+
+
+def width_for(values: Floats) -> float:
+    """Return how wide small cells must be for these numbers; the longest are written smaller."""
+    longest = max(em_width(_numbers.plain(x, most=FEW)) for x in values.ravel())
+    return min(max(LEAST, 12 * longest + 7), 36.0)
 
 
 def titles(at: Layout, queries: Labels, keys: Labels, features: Labels) -> Iterator[str]:
@@ -344,7 +363,8 @@ def boxes(at: Layout, divisor: float, stage: int) -> Iterator[str]:
         opened = stage >= LESSON[name]
         place = (field.x, field.y, field.wide, field.high)
         yield rect(*place, NEUTRAL, 0.12 if opened else 0.4, EDGE)
-        yield text(*centre(place), said if opened or name == "softmax" else name)
+        said = said if opened or name == "softmax" else name
+        yield text(*centre(place), said, turn=field.wide == NARROW)
         if not opened:
             yield text(field.middle, field.bottom + 16, f"{LESSON[name]:02}", size=SMALL)
 

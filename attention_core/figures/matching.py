@@ -46,7 +46,7 @@ def places(ax: Axes, wants: Any, has: Any, query: str, keys: Labels, names: Labe
         left = j * (width + 0.2)
         cells(ax, left, 0, values[:, None], shade(color, [1.0]), color, width=width)
         write(ax, left + width / 2, 0.12, title, SMALL, va="bottom")
-        for i in np.flatnonzero(q * values).tolist() if j else ():
+        for i in np.flatnonzero(q * values).tolist() if j else []:
             rectangle(ax, Box(left, -(i + 1) * CELL, left + width, -i * CELL), "none", INK, line=2.4)
     said = [
         f"{key} has {vector(row)}, a match at "
@@ -85,8 +85,8 @@ def row_times_matrix(
         ):
             rectangle(ax, place, "none", INK, line=2.4)
     rows = "; ".join(f"{feature} {vector(row)}" for feature, row in zip(features, w, strict=True))
-    read = ", ".join(features[i] for i in np.flatnonzero(x).tolist()) or "none"
+    read = " and ".join(features[i] for i in np.flatnonzero(x).tolist()) or "none"
     return (
         f"x({token}) = [{', '.join(numbers(x))}] times W_{role.upper()}, whose rows are {rows}. "
-        f"It reads the rows {read}. {role}({token}) = {vector(y)}."
+        f"It reads {read}. {role}({token}) = {vector(y)}."
     )

@@ -6,7 +6,7 @@ enough for a contrast of 4.5 on both. No ids: copies of a picture cannot disturb
 
 import math
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,6 +44,7 @@ isolated = _style.isolated  # for live views, too
 Array = np.ndarray[Any, np.dtype[Any]]
 Labels = Sequence[str]
 Point = tuple[float, float]
+Places = Callable[[Sequence[float] | Array], Point]  # from numbers to pixels
 
 
 class Picture(NamedTuple):
@@ -95,7 +96,7 @@ def png(picture: Picture, scale: float = 2.0) -> bytes | None:
     import resvg_py
 
     # What a browser does by itself when nothing is hovered.
-    roles = "".join(f".{role}-ink{{fill:{color}}}" for role, color in _ON_WHITE.items())
+    roles = "".join(f"svg.canvas .{role}-ink,.{role}-ink{{fill:{ink}}}" for role, ink in _ON_WHITE.items())
     return bytes(
         resvg_py.svg_to_bytes(
             svg_string=picture.svg,
@@ -104,7 +105,7 @@ def png(picture: Picture, scale: float = 2.0) -> bytes | None:
             skip_system_fonts=True,
             font_dirs=[str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")],
             sans_serif_family="DejaVu Sans",
-            style_sheet=f"svg{{color:#000}}.picked .sum{{visibility:visible}}{roles}",
+            style_sheet=f"svg{{color:#000}}.canvas .picked .sum{{visibility:visible}}{roles}",
         )
     )
 
@@ -207,7 +208,7 @@ def hatch(x: float, y: float, width: float, height: float) -> str:
     for t in range(6, math.ceil(width + height), 6):
         low, top = (max(0.0, t - height), min(t, height)), (min(t, width), max(0.0, t - width))
         strokes.append(f"M{x + low[0]:.1f} {y + low[1]:.1f}L{x + top[0]:.1f} {y + top[1]:.1f}")
-    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".7" opacity=".55"/>'
+    return f'<path d="{"".join(strokes)}" stroke="currentColor" stroke-width=".8" opacity=".75"/>'
 
 
 def rect(
@@ -350,21 +351,32 @@ def bars(
     return "".join(parts)
 
 
-def plane(
-    x: float, y: float, side: float, low: int, high: int
-) -> tuple[str, Callable[[Sequence[float] | Array], Point]]:
+def plane(x: float, y: float, side: float, low: int, high: int) -> tuple[str, Places]:
     """Draw a square of the plane with a grid; return it with the map from numbers to pixels."""
-    unit = side / (high - low)
+    ticks = {float(tick): plain(tick) for tick in range(low, high + 1)}
+    return chart(x, y, side, side, ticks, ticks)
+
+
+def chart(
+    x: float, y: float, width: float, height: float, across: Mapping[float, str], up: Mapping[float, str]
+) -> tuple[str, Places]:
+    """Draw a grid with these ticks, from the lowest to the highest, and the axes where they are 0.
+
+    Return it with the map from numbers to pixels.
+    """
+    left, bottom = min(across), min(up)
+    x_unit, y_unit = width / (max(across) - left), height / (max(up) - bottom)
 
     def at(point: Sequence[float] | Array) -> Point:
-        return x + (point[0] - low) * unit, y + (high - point[1]) * unit
+        return x + (point[0] - left) * x_unit, y + height - (point[1] - bottom) * y_unit
 
     parts = []
-    for tick in range(low, high + 1):
-        across, up = at((tick, low)), at((low, tick))
-        for start, end in ((at((tick, low)), at((tick, high))), (at((low, tick)), at((high, tick)))):
-            line = path([start, end], width=1.2 if tick == 0 else 0.6)
-            parts.append(line if tick == 0 else f'<g opacity=".3">{line}</g>')
-        parts.append(text(across[0], y + side + 12, plain(tick), size=SMALL))
-        parts.append(text(x - 12, up[1], plain(tick), size=SMALL))
+    for axis, ticks in enumerate((across, up)):
+        for tick, name in ticks.items():
+            foot = at((tick, bottom) if axis == 0 else (left, tick))
+            end = (foot[0], y) if axis == 0 else (x + width, foot[1])
+            line = path([foot, end], width=0.6 if tick else 1.2)
+            parts.append(f'<g opacity=".3">{line}</g>' if tick else line)
+            place, anchor = (foot[0], foot[1] + 12) if axis == 0 else (x - 7, foot[1]), "end" if axis else ""
+            parts.append(text(*place, name, size=SMALL, anchor=anchor))
     return "".join(parts), at

@@ -19,6 +19,7 @@ from ipywidgets import (
     GridBox,
     HBox,
     Layout,
+    Play,
     Text,
     VBox,
 )
@@ -102,11 +103,16 @@ class Entry:
 class Track:
     """A slider for the number in a box: from, to, step; with `log` it runs in powers of two.
 
-    `wide`: pixels of the label, and of all.
+    `wide`: pixels of the label, and of all; without it the slider stands upright, its label unseen.
     """
 
     def __init__(
-        self, entry: Entry, label: str, reach: tuple[float, float, float], wide: Wide, log: bool = False
+        self,
+        entry: Entry,
+        label: str,
+        reach: tuple[float, float, float],
+        wide: Wide | None,
+        log: bool = False,
     ) -> None:
         self.entry, self._log, self._seen = entry, log, entry.value
         self._low, self._high, self._step = reach
@@ -114,9 +120,14 @@ class Track:
         kind: Any = partial(FloatLogSlider, base=2) if log else FloatSlider
         self.widget = kind(
             value=self._place, min=scale(self._low), max=scale(self._high), step=self._step,
-            description=label, readout=False, style={"description_width": f"{wide[0]}px"},
-            layout=Layout(width=f"{wide[1]}px", height=HEIGHT),
+            description=label, readout=False, orientation="horizontal" if wide else "vertical",
         )  # fmt: skip
+        if wide:
+            self.widget.style.description_width = f"{wide[0]}px"
+            self.widget.layout = Layout(width=f"{wide[1]}px", height=HEIGHT)
+        else:
+            self.widget.layout = Layout(width="auto", height="120px")
+            self.widget.add_class(QUIET)
         self.widget.observe(self._slid, "value")
 
     def show(self, anew: bool) -> None:
@@ -159,7 +170,7 @@ def on_step(value: float, low: float, high: float, step: float) -> float:
 
 
 class Slider:
-    """A slider with a text box beside it, for one number."""
+    """A slider with a text box beside it, for one number; without `wide` upright, with the box below it."""
 
     def __init__(
         self,
@@ -169,15 +180,15 @@ class Slider:
         step: float,
         index: Index = (),
         *,
-        wide: Wide,
+        wide: Wide | None = None,
         log: bool = False,
     ) -> None:
         self.name, trait = name, view.inputs[name]
-        layout = Layout(width="78px", height=HEIGHT, flex="0 0 auto")
+        layout = Layout(width="78px" if wide else "auto", height=HEIGHT, flex="0 0 auto")
         self.entry = Entry(view, name, f"{label}, typed", index, layout=layout)
         self.entry.widget.add_class(QUIET)
         self.track = Track(self.entry, label, (trait.low, trait.high, step), wide, log)
-        self.widget = HBox([self.track.widget, self.entry.widget])
+        self.widget = (HBox if wide else VBox)([self.track.widget, self.entry.widget])
         self.widget.add_class(WHOLE)
         view.controls.append(self)
 
@@ -187,9 +198,34 @@ class Slider:
         self.track.show(anew)
 
 
-def sliders(view: View, name: str, labels: Labels, step: float, *, wide: Wide) -> list[Any]:
+def sliders(view: View, name: str, labels: Labels, step: float, *, wide: Wide | None = None) -> list[Any]:
     """Return a slider for each entry of an input (n,)."""
     return [Slider(view, name, label, step, (j,), wide=wide).widget for j, label in enumerate(labels)]
+
+
+class Player:
+    """A button that lets an input run by itself: from, to, step."""
+
+    def __init__(self, view: View, name: str, label: str, reach: tuple[float, float, float]) -> None:
+        self.view, self.name, (self._low, high, self._step) = view, name, reach
+        last = round((high - self._low) / self._step)
+        self.play = Play(value=self._nearest, min=0, max=last, interval=100, layout=Layout(height=HEIGHT))
+        self.widget = HBox([self.play, HTML(escape(label))])  # the buttons get their name from this text
+        self.widget.add_class(WHOLE)
+        self.play.observe(self._ran, "value")
+        view.controls.append(self)
+
+    def show(self, anew: bool) -> None:
+        """Go on from where the input is now."""
+        self.play.value = self._nearest
+
+    @property
+    def _nearest(self) -> int:
+        return round((getattr(self.view, self.name) - self._low) / self._step)
+
+    def _ran(self, _: Any) -> None:
+        if self.play.value != self._nearest:
+            put(self.view, self.name, (), round(self._low + self.play.value * self._step, DIGITS))
 
 
 class Table:

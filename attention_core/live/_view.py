@@ -23,11 +23,13 @@ SIDE = Layout(margin="0 12px 0 0", flex="0 1 auto")  # of a block with another o
 # A slider's handle has no accessible name. noUiSlider, which ipywidgets 8 shows, takes one in its option
 # handleAttributes (github.com/leongersen/noUiSlider/issues/1223), which ipywidgets does not offer. So an
 # image that cannot be loaded gives each handle the name of the label beside it; for five seconds, as
-# sliders may be drawn later.
-_NAME_SLIDERS = (
+# sliders may be drawn later. The buttons of a Play have no names either: they get the text beside them.
+_NAME_CONTROLS = (
     "const go = left => { const view = this.closest('.attention-view');"
     " for (const handle of view ? view.querySelectorAll('.noUi-handle') : [])"
     " handle.setAttribute('aria-label', handle.closest('.widget-slider').querySelector('label').textContent);"
+    " for (const button of view ? view.querySelectorAll('.widget-play button') : [])"
+    " button.setAttribute('aria-label', button.closest('.widget-hbox').textContent.trim());"
     " if (left) setTimeout(go, 250, left - 1); }; go(20)"
 )
 _STYLE = f"""
@@ -36,7 +38,7 @@ _STYLE = f"""
 .attention-view .widget-html-content {{ overflow: visible; }}
 .attention-view .widget-hbox {{ flex-wrap: wrap; }}
 .attention-view .{WHOLE} {{ flex-wrap: nowrap; }}
-.attention-view .widget-box > * {{ min-width: 0; max-width: calc(100% - 4px); }}
+.attention-view > *, .attention-view .widget-box > * {{ min-width: 0; max-width: calc(100% - 4px); }}
 .attention-view .widget-dropdown > select {{ flex: 1 1 auto; width: auto; }}
 .attention-view .{QUIET} > label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }}
@@ -44,12 +46,14 @@ _STYLE = f"""
 .attention-view .{BAD}.{BAD} input {{ border: 2px dashed #D55E00; }}
 .attention-view.attention-view.attention-view.attention-view :focus-visible {{
   outline: 2px solid currentColor !important; outline-offset: 1px; }}
+.attention-view .widget-play {{ width: auto; flex: 0 0 auto; }}
+.attention-view .widget-play button:is(:has(.fa-stop), :has(.fa-retweet)) {{ display: none; }}
 .attention-view svg {{ display: block; }}
 .attention-view svg g:hover > rect {{ stroke-width: 2.5; }}
 .attention-message {{ border-left: 6px solid #D55E00; padding: 0 8px; line-height: 17px;
   white-space: normal; min-height: 36px; display: flex; align-items: center; }}
 </style>
-<img alt="" src="data:," onerror="{escape(_NAME_SLIDERS)}">
+<img alt="" src="data:," onerror="{escape(_NAME_CONTROLS)}">
 """
 
 

@@ -1,108 +1,124 @@
-"""Random queries and keys of any width: the spread of scores, 8 weights, the softmax's gradient."""
+"""Random queries and keys of any width: scores, weights and slopes, plain and divided by √d_k."""
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from ipywidgets import HTML, HBox
+from ipywidgets import HTML
 
 from attention_core._numbers import number, plain
-from attention_core.attention import attend, attention_scores
-from attention_core.figures import NEUTRAL, WEIGHTS, K
-from attention_core.figures.svg import FULL, SMALL, Picture, bars, lines, named, path, picture, rect, text
-from attention_core.live._controls import Slider, tick
-from attention_core.live._inputs import Array, Numbers, Truths
+from attention_core.attention import attention_scores, softmax
+from attention_core.figures import NEUTRAL, WEIGHTS
+from attention_core.figures.svg import SMALL, Picture, bars, chart, circle, path, picture, text
+from attention_core.live._controls import Slider
+from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import View
 
-PAIRS, KEYS, WIDEST = 400, 8, 1024
-EDGE, BINS = 100, 50  # of the histogram
+QUERIES, KEYS, WIDEST = 200, 8, 1024
+EDGE = 50  # of the line of scores
+NAMES = ("q·k", "q·k ÷ √d_k")
+
+
+class Averages(NamedTuple):
+    """What 200 queries have on average, with their 8 keys sorted by score; plain, and divided by √d_k."""
+
+    spread: Array  # (2,) the standard deviation of all scores
+    scores: Array  # (2, 8)
+    weights: Array  # (2, 8)
+    slope: Array  # (2,) of w(1 − w)
 
 
 class ScalingView(View):
-    """400 random pairs of a query and a key, and the first query's weights of 8 keys."""
+    """200 random queries with 8 random keys each, without and with the division by √d_k."""
 
     d_k = Numbers(1, WIDEST, whole=True, help="The width of queries and keys.")
-    scaled = Truths(help="Are the scores divided by √d_k?")
 
     def __init__(self) -> None:
-        self.presets = {
-            "d_k = 64, not divided": {"d_k": 64, "scaled": False},
-            "d_k = 64, divided": {"d_k": 64, "scaled": True},
-            "d_k = 1024, not divided": {"d_k": 1024, "scaled": False},
-        }
+        self.presets = {f"d_k = {d_k}": {"d_k": d_k} for d_k in (64, 4, 1024)}
         super().__init__()
 
     @property
     def scores(self) -> Array:
-        """The score of each pair, (400,)."""
-        q, k, scale = self._pairs()
-        return attention_scores(q[:, None], k[:, None], scale=scale).ravel()
+        """The scores, plain and divided by √d_k, (2, 200, 8)."""
+        return _scores(self.d_k)
 
     @property
     def weights(self) -> Array:
-        """The weights that the first query gives to 8 keys, (1, 8)."""
-        q, k, scale = self._pairs()
-        return attend(q[:1], k[:KEYS], k[:KEYS], scale=scale).weights
-
-    @property
-    def jacobian(self) -> Array:
-        """∂w_i/∂s_j = w_i (1[i = j] − w_j), (8, 8)."""
-        w = self.weights[0]
-        return np.diag(w) - np.outer(w, w)
-
-    def _pairs(self) -> tuple[Array, Array, float | None]:
-        q, k = _random()[..., : self.d_k]
-        return q, k, None if self.scaled else 1.0
+        """The weights that the plain and the divided scores give, (2, 200, 8)."""
+        return softmax(self.scores)
 
     def _arrange(self, picture: HTML) -> list[Any]:
-        width = Slider(self, "d_k", "d_k", 0.5, log=True, wide=(30, 360))
-        return [HBox([width.widget, tick(self, "scaled", "divide by √d_k")]), picture]
+        return [Slider(self, "d_k", "d_k", 0.5, log=True, wide=(30, 360)).widget, picture]
 
     def _draw(self) -> Picture:
-        expected = 1.0 if self.scaled else math.sqrt(self.d_k)
-        return spread_and_slopes(self.scores, expected, self.weights[0], self.jacobian)
+        return plain_and_divided(self.d_k, _averages(self.d_k), _slopes())
 
 
 @cache
-def _random() -> Array:
+def _random() -> tuple[Array, Array]:
     """Return queries and keys, the same in every view."""
-    return np.random.default_rng(0).standard_normal((2, PAIRS, WIDEST))
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((QUERIES, 1, WIDEST)), rng.standard_normal((QUERIES, KEYS, WIDEST))
 
 
-def spread_and_slopes(scores: Array, expected: float, weights: Array, jacobian: Array) -> Picture:
-    """Draw a histogram of scores, the weights of 8 keys, and their slopes."""
-    floor, tall, step, middle = 176, 120, 240 / BINS, 138
-    counts, _ = np.histogram(scores, bins=BINS, range=(-EDGE, EDGE))
-    spread, gradient = float(scores.std()), float(np.linalg.norm(jacobian))
-    parts = [text(6, 12, f"scores of {counts.sum()} random pairs", anchor="start", bold=True)]
-    for i, count in enumerate(counts[counts > 0]):
-        height, left = tall * count / counts.max(), 18 + np.flatnonzero(counts)[i] * step
-        parts.append(rect(left, floor - height, step, height, NEUTRAL))
-    parts.append(path([(18, floor), (258, floor)]))
-    for tick_at in (-EDGE, -EDGE / 2, 0, EDGE / 2, EDGE):
-        x = middle + 120 * tick_at / EDGE
-        parts.append(path([(x, floor), (x, floor + 5)]) + text(x, floor + 16, plain(tick_at), size=SMALL))
-    reach = min(120 * spread / EDGE, 120)
-    parts.append(path([(middle - reach, 48), (middle + reach, 48)], color=K, width=4))
-    parts.append(text(middle, 36, f"standard deviation {number(spread, 2)}"))
-    for x, name, values, color, full in (
-        (290, "weights of 8 keys", weights, WEIGHTS, 1.0),
-        (556, "slopes  ∂w/∂s = w (1 − w)", np.diag(jacobian), NEUTRAL, 0.25),
-    ):
-        titles = [f"key {j}: {number(value)}" for j, value in enumerate(values)]
-        parts.append(text(x, 12, name, anchor="start", bold=True))
-        parts.append(bars(x, floor, values, color, step=31, tall=tall, full=full, titles=titles))
-        for j, value in enumerate(values):
-            height = tall * min(value / full, 1)
-            parts.append(text(x + (j + 0.5) * 31, floor - height - 9, number(value, 2), size=SMALL))
-            parts.append(text(x + (j + 0.5) * 31, floor + 12, str(j), size=SMALL))
-    parts.append(lines(6, floor + 44, [f"in theory {number(expected, 2)}"]))
-    parts.append(lines(290, floor + 44, [f"largest {number(weights.max())}"]))
-    parts.append(lines(556, floor + 44, [f"size of the gradient, ‖∂w/∂s‖ = {number(gradient)}"]))
-    words = (
-        f"Scores: standard deviation {number(spread, 2)}, in theory {number(expected, 2)}. "
-        f"Weights {named(weights, [f'key {j}' for j in range(len(weights))])}. "
-        f"Size of the softmax gradient {number(gradient)}."
-    )
-    return picture(FULL, floor + 60, words, *parts)
+def _scores(d_k: int) -> Array:
+    q, k = (x[..., :d_k] for x in _random())
+    return np.stack([attention_scores(q, k, scale=scale)[:, 0] for scale in (1.0, None)])
+
+
+def _averages(d_k: int) -> Averages:
+    scores = _scores(d_k)
+    w = softmax(scores)
+    by_score = np.sort(scores).mean(axis=1), np.sort(w).mean(axis=1)
+    return Averages(scores.std(axis=(1, 2)), *by_score, (w * (1 - w)).mean(axis=(1, 2)))
+
+
+@cache
+def _slopes() -> Array:
+    """Return log₂ d_k, and the average slope of the plain and of the divided scores, (20, 3)."""
+    sizes = sorted({round(2 ** (i / 2)) for i in range(21)})
+    return np.array([[math.log2(d_k), *_averages(d_k).slope] for d_k in sizes])
+
+
+def plain_and_divided(d_k: int, averages: Averages, slopes: Array) -> Picture:
+    """Draw the scores as dots on one scale, threads to their weights, and slopes (n, 3) against d_k."""
+    words = [f"d_k = {d_k}, averages of {QUERIES} random queries, 8 keys sorted by score"]
+    parts = [text(6, 12, words[0], anchor="start", bold=True)]
+    for row, name in enumerate(NAMES):
+        spread, scores, weights, slope = (values[row] for values in averages)
+        said = f"standard deviation {number(spread, 2)}"
+        parts.append(text(6, 44 + 178 * row, name, anchor="start", bold=True))
+        parts.append(text(514, 44 + 178 * row, said, anchor="end"))
+        parts.append(_dots_and_bars(82.0 + 178 * row, scores, weights))
+        each = ", ".join(number(w) for w in weights)
+        words.append(f"{name}: {said}, weights {each}, slope {number(slope)}")
+    top, high = 424, 110
+    parts.append(text(6, top - 20, "slope w (1 − w), averaged, when d_k changes", anchor="start", bold=True))
+    sizes = {float(i): plain(2**i) for i in range(0, 11, 2)}
+    grid, at = chart(44, top, 390, high, sizes, {y: plain(y) for y in (0.0, 0.04, 0.08, 0.12)})
+    parts.append(grid)
+    x = at((math.log2(d_k), 0))[0]
+    parts.append(path([(x, top), (x, top + high)], width=1.5))
+    for row, name in enumerate(NAMES):
+        parts.append(path([at(point) for point in slopes[:, [0, 1 + row]]], width=2, dashed=row == 1))
+        parts.append(text(442, at(slopes[-1, [0, 1 + row]])[1], name, anchor="start", size=SMALL))
+        parts.append(circle(x, at((0, averages.slope[row]))[1], 5, NEUTRAL))
+    return picture(520, top + high + 24, f"{'. '.join(words)}.", *parts)
+
+
+def _dots_and_bars(y: float, scores: Array, weights: Array) -> str:
+    """Draw scores on a line at height y, a bar for each weight below it, and threads between them."""
+    unit, step, tall = 242 / EDGE, 65.0, 54.0
+    floor = y + 108
+    parts = [path([(18, y), (502, y)])]
+    for tick in (-EDGE, -EDGE / 2, 0, EDGE / 2, EDGE):
+        x = 260 + tick * unit
+        parts.append(path([(x, y - 4), (x, y + 4)]) + text(x, y - 14, plain(tick), size=SMALL))
+    parts.append(bars(0, floor, weights, WEIGHTS, step=step, tall=tall, full=1.0))
+    for j, (score, weight) in enumerate(zip(scores, weights, strict=True)):
+        x, top = (j + 0.5) * step, floor - tall * float(weight)
+        parts.append(path([(260 + score * unit, y), (x, top - 18)], color=WEIGHTS, width=1 + 3 * weight))
+        parts.append(text(x, top - 9, number(weight, 2), size=SMALL))
+    parts += [circle(260 + score * unit, y, 4, NEUTRAL) for score in scores]
+    return "".join(parts)

@@ -1,19 +1,35 @@
 """Seven logits, a temperature and a constant: weights, ratio and entropy; in float64 or float16."""
 
 import math
+from html import escape
 from typing import Any
 
 import numpy as np
-from ipywidgets import HTML, HBox, VBox
+from ipywidgets import HTML, GridBox, HBox, Layout
 
 from attention_core._numbers import number
 from attention_core.attention import attention_scores, softmax
-from attention_core.figures import WEIGHTS
-from attention_core.figures.svg import SMALL, Labels, Picture, bars, label, lines, named, picture, text
+from attention_core.figures import NEUTRAL, WEIGHTS
+from attention_core.figures.svg import (
+    SMALL,
+    STRONGEST,
+    Labels,
+    Picture,
+    bars,
+    label,
+    lines,
+    named,
+    path,
+    picture,
+    rect,
+    text,
+)
 from attention_core.live._controls import Slider, sliders, tick
 from attention_core.live._inputs import Array, Numbers, Truths
-from attention_core.live._view import SIDE, View
+from attention_core.live._view import View
 from attention_core.worked import load
+
+COLUMN = 72  # pixels for each logit
 
 
 class SoftmaxView(View):
@@ -58,11 +74,13 @@ class SoftmaxView(View):
         return float(-(w[w > 0] * np.log(w[w > 0])).sum())
 
     def _arrange(self, picture: HTML) -> list[Any]:
-        wide = (80, 230)
+        wide = (20, 190)
         t = Slider(self, "temperature", "T", 0.1, wide=wide)
         c = Slider(self, "constant", "c", 10.0, wide=wide)
-        rows = [*sliders(self, "logits", self.tokens, 0.1, wide=wide), t.widget, c.widget]
-        return [HBox([VBox([*rows, tick(self, "float16", "compute in float16")], layout=SIDE), picture])]
+        rest = HBox([t.widget, c.widget, tick(self, "float16", "compute in float16")])
+        layout = Layout(grid_template_columns="repeat(7, minmax(0, 1fr))", width=f"{7 * COLUMN}px")
+        columns = GridBox(sliders(self, "logits", self.tokens, 0.1), layout=layout)
+        return [rest, picture, columns]
 
     def _draw(self) -> Picture:
         w = self.weights.astype(float)
@@ -79,19 +97,38 @@ class SoftmaxView(View):
 
 
 def scores_and_weights(scores: Array, weights: Array, tokens: Labels, said: Labels) -> Picture:
-    """Draw a bar for each weight over what went in, and below them what is `said`."""
-    step, floor, tall, left = 62, 196, 140, 72
-    titles = [f"{t}: {number(x)} → {number(w)}" for t, x, w in zip(tokens, scores, weights, strict=True)]
-    parts = [
-        text(left, 12, "weights = softmax((logits + c) / T)", anchor="start", bold=True),
-        bars(left, floor, weights, WEIGHTS, step=step, tall=tall, full=1.0, titles=titles),
-        text(left - 8, floor + 16, "token", anchor="end", size=SMALL),
-        text(left - 8, floor + 36, "(x + c)/T", anchor="end", size=SMALL),
-        lines(left, floor + 66, said),
-    ]
-    for j, (token, value, weight) in enumerate(zip(tokens, scores, weights, strict=True)):
-        x = left + (j + 0.5) * step
-        parts.append(text(x, floor - tall * weight - 10, number(weight)))
-        parts.append(text(x, floor + 16, label(token, step), size=SMALL))
-        parts.append(text(x, floor + 36, number(value, 2), size=SMALL))
-    return picture(520, floor + 146, f"Weights {named(weights, tokens)}. {'. '.join(said)}.", *parts)
+    """Draw from below: what goes in, exp of it, and a strip that the weights share; above it what is `said`.
+
+    The columns are as wide as the picture, so that their sliders can stand under them.
+    """
+    n, top, high, floor, tall = len(tokens), 118, 36, 338, 84
+    powers = weights / weights.max()  # exp(score − largest score): the common divisor is gone
+    ends = np.concatenate([[0], np.cumsum(weights)]) * n * COLUMN
+    parts = [text(2, 12, "weights = softmax((logits + c) / T)", anchor="start", bold=True)]
+    parts += [lines(2, 34, said, step=20)]
+    for j, (token, score, weight) in enumerate(zip(tokens, scores, weights, strict=True)):
+        x, title = (j + 0.5) * COLUMN, f"{token}: {number(score)} → {number(weight)}"
+        left, right, below = ends[j], ends[j + 1], top + high
+        band = [(left, below), (right, below), (x + 25, below + 40), (x - 25, below + 40)]
+        parts.append(path(band, color="none", fill=WEIGHTS, opacity=0.2 if j % 2 else 0.38))
+        name = label(token, right - left - 4) if right - left > 30 else ""
+        strength = STRONGEST[WEIGHTS] * (0.6 if j % 2 else 1)
+        parts.append(
+            f"<g><title>{escape(title)}</title>{rect(left, top, right - left, high, WEIGHTS, strength, 0.8)}"
+            f"{text((left + right) / 2, top + high / 2, name, size=SMALL)}</g>"
+        )
+        parts.append(text(x, below + 50, number(weight), bold=True))
+        parts.append(text(x, floor - tall * float(powers[j]) - 9, number(powers[j], 2), size=SMALL))
+        parts.append(text(x, floor + 16, number(score, 2)))
+        parts.append(text(x, floor + 36, label(token, COLUMN), size=SMALL))
+    parts.append(
+        text(
+            2,
+            top + high + 70,
+            "exp(x − largest x), and below x = (logit + c) / T",
+            size=SMALL,
+            anchor="start",
+        )
+    )
+    parts.append(bars(0, floor, powers, NEUTRAL, step=COLUMN, tall=tall, full=1.0))
+    return picture(n * COLUMN, floor + 46, f"Weights {named(weights, tokens)}. {'. '.join(said)}.", *parts)

@@ -1,5 +1,6 @@
 """Three values in the plane, three scores: the output is their mixture, inside their triangle."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ from ipywidgets import HTML, HBox, VBox
 from attention_core._numbers import number, plain, product, vector
 from attention_core.attention import Attention, attend, attention_scores
 from attention_core.figures import OUTPUT, WEIGHTS, V
-from attention_core.figures.svg import Picture, circle, label, lines, named, path, picture, plane, rect, text
-from attention_core.live._controls import Mover, Table, sliders, titled
+from attention_core.figures.svg import Picture, arrow, circle, lines, named, path, picture, plane, rect, text
+from attention_core.live._controls import Slider, sliders
 from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.worked import load
@@ -26,11 +27,13 @@ class ValuesView(View):
 
     def __init__(self) -> None:
         one, three = load("one-query"), load("three-tokens")
-        self.presets = {"One query (S0)": {"v": one["v"], "scores": attention_scores(one["q"], one["k"])[0]}}
+        wide = np.array([[-0.5, -0.5], [2.5, 0.0], [1.0, 2.5]])
+        self.presets = {
+            "a triangle": {"v": wide, "scores": np.array([1.0, 0.0, 0.5])},
+            "One query (S0)": {"v": one["v"], "scores": attention_scores(one["q"], one["k"])[0]},
+        }
         for i, scores in enumerate(attention_scores(three["q"], three["k"])):
             self.presets[f"Three tokens (S3), query {i}"] = {"v": three["v"], "scores": scores}
-        wide = np.array([[-0.5, -0.5], [2.5, 0.0], [1.0, 2.5]])
-        self.presets["a wide triangle"] = {"v": wide, "scores": np.zeros(3)}
         super().__init__()
 
     @property
@@ -49,44 +52,49 @@ class ValuesView(View):
         return self.steps.output[0]
 
     def _arrange(self, picture: HTML) -> list[Any]:
-        names = [f"score {j}" for j in range(3)]
-        scores = sliders(self, "scores", names, 0.05, wide=(60, 230))
-        table = Table(self, "v", "v", NAMES, ["x", "y"], room=30, cell=60)
-        mover = Mover([table], (LOW, HIGH, 0.05), upright=True)
-        return [HBox([VBox([*scores, titled("V", V, table), mover.widget], layout=SIDE), picture])]
+        wide = (56, 210)
+        scores = sliders(self, "scores", [f"score {j}" for j in range(3)], 0.05, wide=wide)
+        points = [
+            Slider(self, "v", f"{name}, {axis}", 0.05, (j, c), wide=wide).widget
+            for j, name in enumerate(NAMES)
+            for c, axis in enumerate("xy")
+        ]
+        return [HBox([VBox([*scores, *points], layout=SIDE), picture])]
 
     def _draw(self) -> Picture:
         return mixture(self.v, self.weights, self.output)
 
 
 def mixture(v: Array, weights: Array, output: Array) -> Picture:
-    """Draw the values (3, 2) in the plane, the region they span, and the output inside it."""
-    side, left = 290, 30
-    grid, at = plane(left, 8, side, LOW, HIGH)
-    middle, target = v.mean(axis=0), at(output)
+    """Draw the values (3, 2) in the plane, and their shares head to tail from the origin to the output."""
+    side, left, x = 290, 26, 340
+    grid, at = plane(left, 44, side, LOW, HIGH)
     parts = [grid, path([at(point) for point in v], color=V, width=2, fill=V, opacity=0.18)]
-    for point, w in zip(v, weights, strict=True):
-        parts.append(path([target, at(point)], width=1 + 9 * float(w), color=WEIGHTS))
+    parts += [path([at((0, 0)), at(point)], color=V, dashed=True) for point in v]
+    heads = [(0.0, 0.0), *np.cumsum(weights[:, None] * v, axis=0)]
+    parts += [arrow(at(tail), at(head), color=WEIGHTS, width=3) for tail, head in pairwise(heads)]
     for point, name in zip(v, NAMES, strict=True):
-        x, y = at(point)
-        beyond = -18 if point[1] >= middle[1] else 18
-        parts.append(rect(x - 6, y - 6, 12, 12, V, line=1.5) + text(x, y + beyond, label(name, 90)))
-    parts.append(circle(*target, 8, OUTPUT))
-    x = left + side + 16
-    parts.append(text(x, 14, "weights", anchor="start", bold=True))
-    for i, (name, weight) in enumerate(zip(NAMES, weights, strict=True)):
-        y = 38 + 26 * i
-        parts.append(text(x, y, f"{label(name, 40)}  {number(weight)}", anchor="start"))
-        parts.append(rect(x + 88, y - 7, 84 * float(weight), 14, WEIGHTS, line=0.6))
-    parts.append(circle(x + 8, 126, 8, OUTPUT) + text(x + 24, 126, "output", anchor="start", bold=True))
-    parts.append(text(x, 148, vector(output, 4), anchor="start"))
-    for c in (0, 1):
-        said = [product(number(w), "·", plain(x, least=1)) for w, x in zip(weights, v[:, c], strict=True)]
-        parts.append(
-            lines(x, 178 + 74 * c, [f"output[{c}] = {said[0]}", *(f"+ {term}" for term in said[1:])])
-        )
+        (px, py), below = at(point), point[1] < v[:, 1].mean()
+        parts.append(rect(px - 6, py - 6, 12, 12, V, line=1.5))
+        parts.append(text(max(px, left + 14), py + (18 if below else -16), name, bold=True))
+    parts.append(circle(*at(output), 8, OUTPUT))
+    parts.append(text(left, 12, "head to tail: w0 v0 + w1 v1 + w2 v2", anchor="start", bold=True))
+    parts.append(text(x, 12, "weights", anchor="start", bold=True))
+    for j, weight in enumerate(weights):
+        y = 40 + 26 * j
+        parts.append(text(x, y, f"w{j}  {number(weight)}", anchor="start"))
+        parts.append(rect(x + 76, y - 8, 96, 16, line=0.4))
+        parts.append(rect(x + 76, y - 8, 96 * float(weight), 16, WEIGHTS))
+    parts.append(circle(x + 8, 132, 8, OUTPUT) + text(x + 24, 132, "output", anchor="start", bold=True))
+    parts.append(text(x, 154, vector(output, 4), anchor="start"))
+    for c, axis in enumerate("xy"):
+        terms = [product(number(w), " · ", plain(p, least=1)) for w, p in zip(weights, v[:, c], strict=True)]
+        said = [f"{axis} = {terms[0]}", *(f"   + {term}" for term in terms[1:])]
+        parts.append(lines(x, 184 + 72 * c, said))
     points = ", ".join(f"{name} {vector(point, 4)}" for name, point in zip(NAMES, v, strict=True))
+    shares = [f"w{j}" for j in range(3)]
     words = (
-        f"Values {points}. Weights {named(weights, NAMES)}. Output {vector(output, 4)}, inside their region."
+        f"Values {points}. Weights {named(weights, shares)}. "
+        f"Head to tail, the weighted values lead to the output {vector(output, 4)}, inside their region."
     )
-    return picture(540, side + 34, words, *parts)
+    return picture(520, side + 70, words, *parts)

@@ -36,7 +36,6 @@ def gap_of_two() -> Answer:
         {
             "Twice 2.7183. But a second step of 1 multiplies once more.": 2 * np.e,
             "That is the ratio at a gap of 1.": np.e,
-            "Nearly. Give one more digit.": 7.4,
             "That is the gap. The ratio is e to the power of the gap.": 2,
             "The base is e, 2.7183, not 2.": 4,
             "That is the first weight beside the third. The second score is 0.": np.exp(7),

@@ -1,14 +1,17 @@
 """The canvas answers in a browser: to the mouse, to the keyboard, on wide and narrow pages."""
 
 import re
+from hashlib import sha256
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from attention_core import attend
+from attention_core.figures import gallery, svg
 from attention_core.figures.canvas import canvas
 from attention_core.worked import load
+from tests.browser.lab import Lab, python
 
 pytestmark = pytest.mark.xdist_group("browser")
 ONE = {name: load("one-query")[name] for name in "qkv"}
@@ -24,9 +27,13 @@ def page(browser: Browser) -> Page:
     return opened
 
 
-def visible_sums(page: Page, copy: str) -> list[str]:
+def visible(picture: Locator) -> list[str]:
     seen = "s => getComputedStyle(s).visibility === 'visible'"
-    return [s.text_content() or "" for s in page.locator(f"#{copy} .sum").all() if s.evaluate(seen)]
+    return [s.text_content() or "" for s in picture.locator(".sum").all() if s.evaluate(seen)]
+
+
+def visible_sums(page: Page, copy: str) -> list[str]:
+    return visible(page.locator(f"#{copy}"))
 
 
 def outlined(page: Page, copy: str) -> set[str]:
@@ -61,11 +68,18 @@ def test_tab_goes_from_cell_to_cell(page: Page) -> None:
     assert visible_sums(page, "a") == [PRODUCTS]
 
 
+LABELLED = ["苹果吃我爱苹果", "שלום", "👩‍🚀 word"]
+CANVASES = {
+    **gallery.CANVASES,
+    "canvas_of_labels": lambda: canvas(**ONE, steps=attend(**ONE), keys=LABELLED, picked=("weights", 0, 1)),
+}
+
+
 @pytest.mark.parametrize("width", [1280, 900, 600, 390])
-@pytest.mark.parametrize("keys", [["k0", "k1", "k2"], ["苹果吃我爱苹果", "שלום", "👩‍🚀 word"]])
-def test_nothing_is_cut_and_nothing_scrolls_sideways(browser: Browser, width: int, keys: list[str]) -> None:
+@pytest.mark.parametrize("name", CANVASES)
+def test_nothing_is_cut_and_nothing_scrolls_sideways(browser: Browser, width: int, name: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
-    page.set_content(canvas(**ONE, steps=attend(**ONE), keys=keys, picked=("weights", 0, 1)).svg)
+    page.set_content(CANVASES[name]().svg)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     cut = """() => {
         const svg = document.querySelector('svg').getBoundingClientRect()
@@ -93,6 +107,31 @@ def test_the_tests_see_a_cut_label(browser: Browser) -> None:
     svg = canvas(**ONE, steps=attend(**ONE)).svg
     page.set_content(re.sub('style="max-width:100%;height:auto"', "", svg))
     assert not page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_in_jupyterlab_it_is_live_and_its_still_is_the_same_picture(browser: Browser, lab: Lab) -> None:
+    setup = """
+from base64 import b64decode
+from hashlib import sha256
+from attention_core import attend
+from attention_core.figures import canvas
+from attention_core.lesson import show
+from attention_core.live import AttentionView, show_live
+from attention_core.worked import load
+one = load("one-query")
+q, k, v = one["q"], one["k"], one["v"]
+view = AttentionView()
+"""
+    page = lab.open(browser, [setup, "show(canvas, q, k, v, attend(q, k, v), stage=1)", "show_live(view)"])
+    shown = page.locator(".jp-OutputArea svg.canvas")
+    shown.nth(1).wait_for()
+    shown.first.locator(".scores.r0.c1 > rect").hover(position={"x": 5, "y": 5})
+    assert visible(shown.first) == [PRODUCTS]
+    opening = shown.nth(1).evaluate("e => new XMLSerializer().serializeToString(e)")
+    data = python(page, "print(sha256(b64decode(view.bundle()[0]['image/png'])).hexdigest())")
+    drawn = svg.png(svg.Picture(opening, "", 0, 0))
+    assert drawn is not None and sha256(drawn).hexdigest() == data
     page.close()
 
 

@@ -381,3 +381,33 @@ def test_the_benchmark_measures_every_view(
     table = capsys.readouterr().out
     assert [line.split()[0] for line in table.splitlines()[2:12]] == [f"{name}View" for name in VIEWS]
     assert "interact + matplotlib" in table and "times faster" in table
+
+
+def test_play_turns_b_until_it_is_stopped(page: Page) -> None:
+    button, before = view(page, 1).get_by_role("button", name="turn b"), words(page, 1)
+    assert button.count() == 1
+    button.focus()
+    page.keyboard.press("Enter")
+    for _ in range(3):
+        expect(view(page, 1).locator("svg")).not_to_have_attribute("aria-label", before)
+        before = words(page, 1)
+    page.keyboard.press("Enter")
+    wait_for_kernel(page, 1)
+    stopped = words(page, 1)
+    page.wait_for_timeout(500)
+    assert words(page, 1) == stopped
+    slider = view(page, 1).locator(".noUi-handle").last
+    assert float(slider.get_attribute("aria-valuetext") or "") == float(
+        python(page, "print(views[1].b_angle)")
+    )
+
+
+def test_the_sliders_of_the_softmax_stand_under_their_columns(page: Page) -> None:
+    columns = (
+        "texts => texts.map(text => text.getBoundingClientRect()).map(box => (box.left + box.right) / 2)"
+    )
+    names = view(page, 3).locator("svg > text").filter(has_text=re.compile(r"^(The|animal|street|it)$"))
+    handles = view(page, 3).locator(".noUi-vertical .noUi-handle")
+    shown, under = names.evaluate_all(columns), handles.evaluate_all(columns)
+    assert len(under) == 7 and len(shown) == 4
+    assert [under[j] for j in (0, 1, 5, 6)] == pytest.approx(shown, abs=3)

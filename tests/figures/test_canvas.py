@@ -1,11 +1,13 @@
 """The canvas: what stands where, what each cell says, and that its PNG is the same at every run."""
 
+import io
 import re
 from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from attention_core import attend
 from attention_core.figures import NEUTRAL, svg
@@ -59,7 +61,7 @@ def test_a_score_shows_the_products():
 
 def test_row_meets_column():
     q, k, v = np.ones((2, 4)), np.ones((3, 4)), np.ones((3, 2))
-    at = layout(q, k, v, ["a", "b"], ["c", "d", "e"], [], "÷ 2")
+    at = layout(q, k, v, q @ k.T, v[:2], ["a", "b"], ["c", "d", "e"], [], "÷ 2")
     assert (at.scores.y, at.scores.rows) == (at.q.y, at.q.rows) == (at.weights.y, at.weights.rows)
     assert (at.scores.x, at.scores.columns, at.scores.wide) == (at.k.x, at.k.columns, at.k.wide)
     assert (at.output.x, at.output.columns, at.output.wide) == (at.v.x, at.v.columns, at.v.wide)
@@ -117,7 +119,7 @@ def test_heads_lie_as_sheets_and_one_in_front(rng):
     assert front.words == f"Head 2 of 4. {alone.words}"
     assert sums(front, "output") == sums(alone, "output")
     assert front.svg.count("<path") - alone.svg.count("<path") == 3 * 6  # three sheets behind six matrices
-    at = layout(q[2], k[2], v[2], ["a"] * 3, ["b"] * 3, [], "÷ 2", depth=15.0)
+    at = layout(q[2], k[2], v[2], q[2] @ k[2].T, v[2], ["a"] * 3, ["b"] * 3, [], "÷ 2", depth=15.0)
     assert at.k.bottom < at.scores.y - at.depth and at.scores.right + at.depth < at.divisor.x
 
 
@@ -165,3 +167,15 @@ def test_the_png_is_the_same_at_every_run_and_shows_the_picked_sum():
     once, again = svg.png(drawn(picked=("scores", 0, 1))), svg.png(drawn(picked=("scores", 0, 1)))
     assert once is not None and once == again and once.startswith(b"\x89PNG")
     assert once != svg.png(drawn(picked=None))
+
+
+def test_a_still_writes_the_sum_of_the_picked_cell_in_the_colours_of_its_parts():
+    pytest.importorskip("resvg_py")
+    below = 250 * 2  # the sums stand under the matrices and their names
+    bare, picked = (
+        np.asarray(Image.open(io.BytesIO(svg.png(drawn(picked=at)) or b"")).convert("RGB"))[below:]
+        for at in (None, ("weights", 0, 0))
+    )
+    assert bare[30:].min() == 255  # white
+    red, green, blue = picked[30:].astype(int).reshape(-1, 3).T
+    assert (red - green > 40).any() and (np.abs(red - blue) + np.abs(red - green) < 3).any()

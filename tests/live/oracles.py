@@ -51,10 +51,11 @@ def expected(view: Any) -> tuple[Any, Any]:
         assert_allclose(view.dot, view.a @ view.b, atol=1e-12)
         return None, None
     if isinstance(view, live.ScalingView):
-        q, k = np.random.default_rng(0).standard_normal((2, 400, 1024))[..., : view.d_k]
-        divisor = math.sqrt(view.d_k) if view.scaled else 1
-        assert_allclose(view.scores, (q * k).sum(axis=1) / divisor, atol=1e-9)
-        return softmax(q[:1] @ k[:8].T / divisor), None
+        rng = np.random.default_rng(0)
+        q, k = (rng.standard_normal((200, n, 1024))[..., : view.d_k] for n in (1, 8))
+        dots = (q * k).sum(axis=-1)
+        assert_allclose(view.scores, [dots, dots / math.sqrt(view.d_k)], atol=1e-9)
+        return softmax(view.scores), None
     if isinstance(view, live.SoftmaxView):
         return None if view.float16 else softmax(view.logits / view.temperature), None
     if isinstance(view, live.ValuesView):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipywidgets import HTML, Button, Checkbox, Dropdown, FloatLogSlider, FloatSlider, Text, Widget
+from ipywidgets import HTML, Button, Checkbox, Dropdown, FloatLogSlider, FloatSlider, Play, Text, Widget
 from matplotlib.image import imread
 
 from attention_core import live
@@ -27,7 +27,7 @@ from tests.live.oracles import ATTACK, VIEWS, assert_same, contrast
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 IMPOSSIBLE = ["", "  ", "nan", "inf", "-inf", "1e308", "-1e308", "a", "1.2.3", "--1", "0x10", "1_0", ATTACK]
-CONTROLS = (Text, FloatSlider, FloatLogSlider, Dropdown, Checkbox, Button)
+CONTROLS = (Text, FloatSlider, FloatLogSlider, Dropdown, Checkbox, Play, Button)
 Kind = Callable[[], Any]
 
 every_view = pytest.mark.parametrize("kind", VIEWS, ids=lambda kind: kind.__name__)
@@ -103,6 +103,8 @@ def act(view: View, data: st.DataObject) -> None:
         widget.value = not widget.value
     elif isinstance(widget, Dropdown):
         widget.index = data.draw(st.integers(0, len(widget.options) - 1))
+    elif isinstance(widget, Play):
+        widget.value = data.draw(st.integers(widget.min, widget.max))
     else:
         at = data.draw(st.floats(widget.min, widget.max))
         widget.value = widget.base**at if isinstance(widget, FloatLogSlider) else at
@@ -200,7 +202,7 @@ def test_python_is_told_what_was_expected_and_the_view_stays(kind, name, value, 
 def test_an_unknown_input_is_refused_before_anything_is_set() -> None:
     view = live.ScalingView()
     before = state(view)
-    with pytest.raises(ValueError, match="the inputs are d_k, scaled, got 'd_v'"):
+    with pytest.raises(ValueError, match="the inputs are d_k, got 'd_v'"):
         view.set({"d_k": 2, "d_v": 2})
     assert state(view) == before
 
@@ -373,6 +375,70 @@ def test_vectors_are_set_as_vectors() -> None:
     view.a = [0.0, 2.0]
     view.set({"a": (1.0, 0.0), "b": np.array([0.0, 2.0])})
     assert view.dot == pytest.approx(0) and view.a_angle == 0.0 and view.b_length == 2.0
+
+
+def test_a_vector_of_length_0_has_no_angle() -> None:
+    view = live.DotProductView()
+    view.b_length = 0.0
+    assert view.words.endswith("a·b = 0.0000, a vector of length 0 has no direction: 0.")
+    assert "right angle" not in view.words and "°  " not in view.svg and "degrees apart" not in view.words
+    view.set({"a": (1.0, 0.0), "b": (0.0, 1e-3)})
+    assert view.words.endswith("right angle: 0.")
+    view.b = (1e-3, 1e-3)
+    assert view.words.endswith("a·b = 0.0010, same side: above 0.")
+
+
+def test_play_turns_b_from_where_it_is() -> None:
+    view = live.DotProductView()
+    (play,) = widgets_of(view, Play)
+    view.set({"b_length": 2.0, "b_angle": 88.0})
+    play.value += 1
+    assert view.b_angle == 92.0 and view.b_length == 2.0 and named(view, "angle of b, typed").value == "92"
+    view.b_angle = 45.3
+    assert view.b_angle == 45.3 and play.value == round((180 + 45.3) / 4)
+    play.value = play.max
+    assert view.b_angle == 180.0
+
+
+def test_the_curve_is_the_dot_product_at_every_angle() -> None:
+    view = live.DotProductView()
+    expected = view.a_length * view.b_length * np.cos(np.radians(view.turned[:, 0]))
+    assert view.turned[:, 1] == pytest.approx(expected)
+
+
+def test_undivided_scores_saturate_on_average_and_divided_ones_do_not() -> None:
+    view = live.ScalingView()
+    largest = []
+    for d_k in (1, 4, 16, 64, 256, 1024):
+        view.d_k = d_k
+        largest.append(view.weights.max(axis=-1).mean(axis=-1))
+        plain, divided = (float(x) for x in re.findall(r"slope (\d\.\d+)", view.words))
+        assert plain < divided or d_k == 1
+    plain, divided = np.transpose(largest)
+    assert (np.diff(plain) > 0).all() and np.ptp(divided[1:]) < 0.03
+
+
+def test_the_strip_stands_still_when_c_moves_and_shrinks_when_another_rises() -> None:
+    view = live.SoftmaxView()
+    first = strip(view)
+    assert sum(first) == pytest.approx(7 * 72, abs=0.5)
+    view.constant = -1230.0
+    assert strip(view) == first
+    view.logits = [*view.logits[:6], 2.0]
+    assert all(now < before for now, before in zip(strip(view)[:6], first, strict=False))
+
+
+def strip(view: live.SoftmaxView) -> list[float]:
+    """Return how wide the parts of the strip are."""
+    return [float(wide) for wide in re.findall(r'</title><rect x="\S+" y="118.0" width="([\d.]+)"', view.svg)]
+
+
+def test_the_values_lead_head_to_tail_to_the_output() -> None:
+    view = live.ValuesView()
+    assert abs(np.linalg.det(view.v[1:] - view.v[0])) > 1, "it opens on a triangle"
+    tips = re.findall(r'L([\d.]+ [\d.]+)L[\d.]+ [\d.]+Z" fill="#CC79A7"', view.svg)
+    x, y = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', view.svg)[0]
+    assert len(tips) == 3 and tips[-1] == f"{x} {y}"
 
 
 def test_observers_are_told_once_and_after_the_picture() -> None:
@@ -597,7 +663,8 @@ def test_show_live_displays_that_bundle_a_caption_and_the_words_folded_below_it(
 
 @every_view
 def test_every_control_has_a_name_of_its_own(kind: Kind) -> None:
-    names = [(type(widget), widget.description) for widget in widgets_of(as_new(kind), CONTROLS)]
+    with_own_names = [control for control in CONTROLS if control is not Play]  # that one: in the browser
+    names = [(type(widget), widget.description) for widget in widgets_of(as_new(kind), tuple(with_own_names))]
     assert all(name for _, name in names)
     doubled = {name for name in names if names.count(name) > 1}
     assert {name for _, name in doubled} <= {"Slide", "value"}, "only one table is shown at a time"

@@ -74,8 +74,9 @@ def test_a_picture_of_a_trained_model_is_marked() -> None:
 
 
 def test_the_canvas_is_live_beside_its_still(qkv) -> None:
-    (q, k, v), steps = qkv, attend(*qkv)
-    picture, below = shown(show, canvas, q, k, v, steps, stage=1)
+    steps = attend(*qkv)
+    picture, below = shown(show, canvas, *qkv, steps, stage=1)
+    q, k, v = qkv
     drawn = canvas(q, k, v, steps, stage=1)
     data, metadata = svg.still(drawn)
     about = picture.pop("metadata")
@@ -178,7 +179,7 @@ def test_show_statements_gives_the_verdict_and_its_numbers() -> None:
     [table] = shown(show_statements, load("heads-in-memory"), load("gpt3-width"))
     assert "**false**" in table["text/markdown"] and "strides = [5120, 64, 512, 1]" in table["text/markdown"]
     assert "d_k = 128" in table["text/plain"] and "<br>" not in table["text/plain"]
-    link = "[06 A split moves nothing](06_multi_head.ipynb#A-split-moves-nothing)"
+    link = "[06 From small matrices to one](06_multi_head.ipynb#From-small-matrices-to-one)"
     assert f"| {link} |" in table["text/markdown"]
 
 
@@ -194,11 +195,12 @@ def test_show_table_keeps_a_bar_inside_its_cell() -> None:
 
 
 def test_arrays_read_as_they_are_meant() -> None:
-    shell: Any = InteractiveShell.instance()
+    shell = InteractiveShell.instance()
     with patch("attention_core.lesson.get_ipython", return_value=shell):
         start("99", digits=3)
     try:
-        [data, _] = shell.display_formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
+        formatter: Any = shell.display_formatter
+        [data, _] = formatter.format((np.array([0.1 + 0.2, -1e-17]), np.array([2 / 3]), 1.0))
         assert data["text/plain"] == "(array([0.3, 0.0]), array([0.667]), 1.0)"
     finally:
         InteractiveShell.clear_instance()
