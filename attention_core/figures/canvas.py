@@ -444,7 +444,8 @@ def fill(
         said = fixed(value, DECIMALS) if is_output and not is_small(place) else None
         return body + number_in(place, said or short(value if below is None else below, place))
     x, y = centre(place)
-    return body + text(x, y - 8, plain(value), size=SMALL) + number_in(place, plain(below), 8, bold=True)
+    second = number_in(place, short(below, place, bold=True), 8, bold=True)
+    return body + text(x, y - 8, short(value, place), size=SMALL) + second
 
 
 def level(place: Place, weight: float, old: float, color: str, is_picked: bool) -> str:
@@ -496,16 +497,24 @@ def is_small(place: Place) -> bool:
     return place[3] < 30
 
 
-def short(value: float, place: Place) -> str:
-    """Write a number with fewer decimals in a small cell: its sum says the others."""
-    return _numbers.plain(value, most=FEW if is_small(place) else DECIMALS)
+def short(value: float, place: Place, *, bold: bool = False) -> str:
+    """Write a number with the decimals that its cell has room for: its sum says the others."""
+    if is_small(place):
+        return _numbers.plain(value, most=FEW)
+    texts = [_numbers.plain(value, most=most) for most in range(DECIMALS, -1, -1)]
+    return next((said for said in texts if width_of(said, bold) * SMALL <= place[2] - 2), texts[-1])
+
+
+def width_of(said: str, bold: bool) -> float:
+    """Return how wide a number is in units of its font's size."""
+    return em_width(said) * (1.08 if bold else 1.0)
 
 
 def number_in(place: Place, said: str, below: float = 0, *, bold: bool = False) -> str:
     """Write a number into a cell, `below` its middle, smaller where it would not fit."""
     x, y = centre(place)
-    room = em_width(said) * (1.08 if bold else 1.0)
-    return text(x, y + below, said, size=min(13, (place[2] - 5) / max(room, 1)), bold=bold)
+    size = min(13, (place[2] - 2) / max(width_of(said, bold), 1))
+    return text(x, y + below, said, size=size, bold=bold)
 
 
 # --- sums ---------------------------------------------------------------------------------------

@@ -79,6 +79,14 @@ def picture(width: float, height: float, words: str, *parts: str, css: str = "")
     return Picture(f"{head}{style}{''.join(parts)}</svg>", words, wide, high)
 
 
+def on_sheet(picture: Picture, width: int, height: int) -> Picture:
+    """Return the picture on a sheet at least so large, so that what stands below it does not move."""
+    wide, high = max(picture.width, width), max(picture.height, height)
+    size = 'width="{0}" height="{1}" viewBox="0 0 {0} {1}"'
+    old, new = size.format(picture.width, picture.height), size.format(wide, high)
+    return Picture(picture.svg.replace(old, new, 1), picture.words, wide, high)
+
+
 def standalone(picture: Picture) -> str:
     """Return the picture as a file of its own: black on a white card, whatever the page behind it."""
     head, _, rest = picture.svg.replace('style="', 'style="color:#000;', 1).partition(">")

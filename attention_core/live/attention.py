@@ -1,15 +1,18 @@
 """One query and three keys: the canvas, with every number of Q, K and V to edit."""
 
 from collections.abc import Collection
+from functools import cache
+from itertools import product
 from typing import Any
 
+import numpy as np
 from ipywidgets import HTML, HBox, Layout, VBox
 from traitlets import observe
 
 from attention_core import figures
 from attention_core.attention import Attention, attend
 from attention_core.figures.canvas import canvas
-from attention_core.figures.svg import Picture
+from attention_core.figures.svg import Picture, on_sheet
 from attention_core.live._controls import Mover, Table, tick, ticks, titled
 from attention_core.live._inputs import Array, Numbers, Truths
 from attention_core.live._view import SIDE, View
@@ -83,7 +86,7 @@ class AttentionView(View):
         steps, before = self.steps, self._drawn
         self._drawn = steps
         same_shapes = before is not None and [x.shape for x in before] == [x.shape for x in steps]
-        return canvas(
+        drawn = canvas(
             self.q,
             self.k,
             self.v,
@@ -94,3 +97,14 @@ class AttentionView(View):
             picked=("scores", 0, 0) if self._stage else None,
             before=before if same_shapes else None,
         )
+        return on_sheet(drawn, *sheet(self._stage))
+
+
+@cache
+def sheet(stage: int) -> tuple[int, int]:
+    """Return the size of a picture in which everything that can be set has room."""
+    drawn = []
+    for d_k, entry in product((2, 3, 4), (-0.999, -9.999)):  # √3 is long, and so are many digits
+        q, k, v = np.full((1, d_k), entry), np.full((3, d_k), -entry), np.full((3, 2), entry)
+        drawn.append(canvas(q, k, v, attend(q, k, v), stage=stage))
+    return max(picture.width for picture in drawn), max(picture.height for picture in drawn)
