@@ -23,6 +23,7 @@ from attention_core.figures._style import (
     png,
     save_svg,
     shown,
+    weight_strength,
     words_below,
 )
 from attention_core.figures.architecture import multi_head_sketch, transformer_block
@@ -60,5 +61,5 @@ __all__ = [
     "multi_head_sketch", "note", "places", "png", "position_clocks", "rotary_pairs", "row_times_matrix",
     "saturation", "save_svg", "score_bars", "score_dots", "score_tiles", "scores_heatmap", "shown",
     "slope_curve", "softmax_curve", "transformer_block", "variance_lines", "vectors_plane", "waterfall",
-    "weight_bars", "weight_rows", "weights_heatmap", "words_below",
+    "weight_bars", "weight_rows", "weight_strength", "weights_heatmap", "words_below",
 ]  # fmt: skip

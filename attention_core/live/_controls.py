@@ -23,7 +23,7 @@ from ipywidgets import (
     Text,
     VBox,
 )
-from traitlets import dlink, link
+from traitlets import link
 
 from attention_core.figures import shown
 from attention_core.figures.svg import Labels, isolated
@@ -32,6 +32,7 @@ from attention_core.live._view import BAD, HEIGHT, QUIET, SIDE, WHOLE, View
 
 Index = tuple[int, ...]
 Wide = tuple[int, int]
+TICK = Layout(width="auto", height=HEIGHT, margin="0 0 2px 8px")  # of a box to tick with a label
 DIGITS = 4  # decimals that a slider's value keeps
 
 
@@ -98,6 +99,32 @@ class Entry:
                 self.mark(f"{self.label}: {problem}.")
             else:
                 self.mark("")
+
+
+class Tick:
+    """A box to tick for one entry of an input that is True or False, or 1 or 0."""
+
+    def __init__(self, view: View, name: str, label: str, index: Index, **looks: Any) -> None:
+        self.view, self.name, self.label, self.index = view, name, label, index
+        self.widget = Checkbox(self.value, description=label, indent=False, **looks)
+        self.widget.observe(self._ticked, "value")
+
+    @property
+    def value(self) -> bool:
+        """What the view has."""
+        return bool(getattr(self.view, self.name)[self.index])
+
+    def show(self, anew: bool) -> None:
+        """Follow the view."""
+        self.widget.value = self.value
+
+    def mark(self, problem: str) -> None:
+        """Do nothing: there is nothing that cannot be ticked."""
+
+    def _ticked(self, _: Any) -> None:
+        with self.view.lock:
+            if self.widget.value != self.value:
+                put(self.view, self.name, self.index, self.widget.value)
 
 
 class Track:
@@ -229,7 +256,7 @@ class Player:
 
 
 class Table:
-    """A table of boxes for an input (n, m); it follows the input's shape."""
+    """A table of boxes, to type into or to tick, for an input (n, m); it follows the input's shape."""
 
     def __init__(
         self,
@@ -241,11 +268,12 @@ class Table:
         *,
         room: int = 50,
         cell: int = 60,
+        kind: type["Entry | Tick"] = Entry,
     ) -> None:
         self.view, self.name, self._room, self._cell = view, name, room, cell
         one = Layout(width="auto", height=HEIGHT, margin="0")  # shared by all boxes: fewer messages
         self._entries = [
-            [Entry(view, name, f"{label}[{i}, {j}]", (i, j), layout=one) for j in range(len(columns))]
+            [kind(view, name, f"{label}[{i}, {j}]", (i, j), layout=one) for j in range(len(columns))]
             for i in range(len(rows))
         ]
         for row in self._entries:
@@ -259,7 +287,7 @@ class Table:
         view.controls.append(self)
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Any]:
         """The boxes of the present shape, row by row."""
         n, m = self._shape
         return [entry for row in self._entries[:n] for entry in row[:m]]
@@ -349,30 +377,16 @@ def _numbered(things: Labels) -> tuple[tuple[str, int], ...]:
 
 def tick(view: View, name: str, label: str) -> Checkbox:
     """Return a box to tick, for an input that is True or False."""
-    box = _checkbox(label)
+    box = Checkbox(False, description=label, indent=False, layout=TICK)
     link((view, name), (box, "value"))
     return box
 
 
 def ticks(view: View, name: str, labels: Labels) -> list[Checkbox]:
     """Return a box to tick for each entry of an input of True or False (n,)."""
-    return [_tick_of(view, name, label, j) for j, label in enumerate(labels)]
-
-
-def _tick_of(view: View, name: str, label: str, j: int) -> Checkbox:
-    def ticked(_: Any) -> None:
-        if getattr(view, name)[j] != box.value:
-            put(view, name, (j,), box.value)
-
-    box = _checkbox(label)
-    dlink((view, name), (box, "value"), lambda values: bool(values[j]))
-    box.observe(ticked, "value")
-    return box
-
-
-def _checkbox(label: str) -> Checkbox:
-    layout = Layout(width="auto", height=HEIGHT, margin="0 0 2px 8px")
-    return Checkbox(False, description=label, indent=False, layout=layout)
+    found = [Tick(view, name, label, (j,), layout=TICK) for j, label in enumerate(labels)]
+    view.controls += found
+    return [one.widget for one in found]
 
 
 def words(view: View, name: str, label: str, *, width: str) -> Text:

@@ -40,9 +40,13 @@ _STYLE = f"""
 .attention-view .{WHOLE} {{ flex-wrap: nowrap; }}
 .attention-view > *, .attention-view .widget-box > * {{ min-width: 0; max-width: calc(100% - 4px); }}
 .attention-view .widget-dropdown > select {{ flex: 1 1 auto; width: auto; }}
-.attention-view .{QUIET} > label {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
+.attention-view .{QUIET} > .widget-label,
+.attention-view .{QUIET} > .widget-label-basic > span {{
+  position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }}
 .attention-view .{QUIET} input {{ padding: 2px 4px; text-align: right; }}
+.attention-view .{QUIET} > .widget-label-basic {{
+  width: 100%; height: 100%; display: grid; place-items: center; }}
 .attention-view .{BAD}.{BAD} input {{ border: 2px dashed #D55E00; }}
 .attention-view.attention-view.attention-view.attention-view :focus-visible {{
   outline: 2px solid currentColor !important; outline-offset: 1px; }}

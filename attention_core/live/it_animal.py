@@ -1,21 +1,21 @@
-"""The seven tokens of "it → animal": embeddings and projections to edit, all weights, one waterfall."""
+"""The seven tokens of "it → animal": from the token that asks through keys and weights to its output."""
 
-from html import escape
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from ipywidgets import HTML, Dropdown, HBox, Layout, VBox
 from traitlets import dlink, observe
 
-from attention_core._numbers import number, plain, product, vector
+from attention_core._numbers import number, plain, vector
 from attention_core.attention import Attention, attend
-from attention_core.figures import OUTPUT, WEIGHTS, V
+from attention_core.figures import NEGATIVE, NEUTRAL, OUTPUT, WEIGHTS, K, Q, V, weight_strength
 from attention_core.figures.svg import (
-    FULL_WEIGHT,
     SMALL,
-    STRONGEST,
     Labels,
     Picture,
+    arrow,
     cell,
     isolated,
     label,
@@ -26,12 +26,16 @@ from attention_core.figures.svg import (
     shades,
     text,
 )
-from attention_core.live._controls import Choice, Mover, Table, tick, words
+from attention_core.live._controls import Choice, Mover, Slider, Table, Tick, tick, words
 from attention_core.live._inputs import Array, Numbers, Tokens, Truths
 from attention_core.live._view import HEIGHT, SIDE, View
 from attention_core.worked import load
 
 LIMIT = 10.0  # the largest entry; exp() of the scores it gives can still be held
+WIDE, HIGH = 29, 25  # of a small cell, in pixels
+KEY, SCORE, WEIGHT, VALUE, SUM = 72, 194, 250, 352, 478  # where the columns begin
+SENTENCE, X_ROW, Q_ROW, TOP = 78, 114, 158, 214  # where the rows do
+SHARE = 46  # the length of the weight 1
 
 
 class ItAnimalView(View):
@@ -43,7 +47,7 @@ class ItAnimalView(View):
     w_v = Numbers(-LIMIT, LIMIT, (4, 4), help="W_V, (4, 4).")
     tokens = Tokens(7, help="The seven tokens.")
     asking = Numbers(0, 6, whole=True, help="The number of the token that asks.")
-    entry = Numbers(0, 3, whole=True, help="Which number of the output the waterfall shows.")
+    entry = Numbers(0, 3, whole=True, help="Which number of the output is summed up term by term.")
     scaled = Truths(help="Are the scores divided by √d_k?")
 
     def __init__(self) -> None:
@@ -60,6 +64,16 @@ class ItAnimalView(View):
         super().__init__()
 
     @property
+    def q(self) -> Array:
+        """The queries, (7, 4)."""
+        return self.embeddings @ self.w_q.T
+
+    @property
+    def k(self) -> Array:
+        """The keys, (7, 4)."""
+        return self.embeddings @ self.w_k.T
+
+    @property
     def v(self) -> Array:
         """The values, (7, 4)."""
         return self.embeddings @ self.w_v.T
@@ -67,8 +81,7 @@ class ItAnimalView(View):
     @property
     def steps(self) -> Attention:
         """The attention of all tokens to each other."""
-        q, k = (self.embeddings @ w.T for w in (self.w_q, self.w_k))
-        return attend(q, k, self.v, scale=None if self.scaled else 1.0)
+        return attend(self.q, self.k, self.v, scale=None if self.scaled else 1.0)
 
     @property
     def weights(self) -> Array:
@@ -82,89 +95,119 @@ class ItAnimalView(View):
 
     def _arrange(self, picture: HTML) -> list[Any]:
         columns, rows = ["noun", "alive", "tire", "pron."], [f"row {i}" for i in range(4)]
-        self._x = Table(self, "embeddings", "x", self.tokens, columns, cell=42)
-        tables = {"embeddings X": self._x}
+        self._x = Table(self, "embeddings", "x", self.tokens, columns, room=64, cell=42, kind=Tick)
+        panels = {"embeddings X": self._x.widget}
         for name in ("w_q", "w_k", "w_v"):
-            tables[name.upper()] = Table(self, name, name.upper(), rows, columns, cell=42)
-        panels = {
-            title: VBox([table.widget, Mover([table], (-2.0, 2.0, 0.1), upright=True).widget])
-            for title, table in tables.items()
-        }
+            table = Table(self, name, name.upper(), rows, columns, cell=44)
+            panels[name.upper()] = VBox([table.widget, Mover([table], (-2.0, 2.0, 0.1), upright=True).widget])
         edit = Dropdown(
             options=list(panels), description="Edit", style={"description_width": "40px"},
             layout=Layout(width="200px", height=HEIGHT),
         )  # fmt: skip
         panel = VBox(layout=Layout(height="310px", width="240px"))
         dlink((edit, "value"), (panel, "children"), lambda title: [panels[title]])
-        self._asks = Choice(self, "asking", "Asks", self.tokens, room="40px", width="150px")
-        entry = Choice(self, "entry", "Waterfall of", self.features, room="80px", width="190px")
-        top = HBox([words(self, "tokens", "Tokens", width="420px"), self._asks.widget, entry.widget])
+        asks = Slider(self, "asking", "asks", 1, wide=(40, 230))
+        entry = Choice(self, "entry", "Sum of", self.features, room="50px", width="160px")
+        top = HBox([words(self, "tokens", "Tokens", width="420px"), asks.widget, entry.widget])
         left = VBox([HBox([edit]), tick(self, "scaled", "divide by √d_k"), panel], layout=SIDE)
         return [top, HBox([left, picture])]
 
     @observe("tokens")
     def _rename(self, _: Any) -> None:
         self._x.rename(self.tokens)
-        self._asks.offer(self.tokens)
 
     def _draw(self) -> Picture:
-        tokens = [isolated(token) for token in self.tokens]
-        return map_and_waterfall(
-            self.steps, self.v, tokens, self.asking, self.entry, self.features[self.entry]
+        return chain(self)
+
+
+def chain(view: ItAnimalView) -> Picture:
+    """Draw how the asking token comes to its output: the sentence, x → q, keys, scores, weights, values."""
+    asking, steps, tokens = view.asking, view.steps, [isolated(token) for token in view.tokens]
+    weights, output = steps.weights[asking], steps.output[asking]
+    parts = [*arcs(weights, tokens, asking)]
+    for name, row, values, color in (("x", X_ROW, view.embeddings, NEUTRAL), ("q", Q_ROW, view.q, Q)):
+        parts.append(
+            text(KEY - 8, row + HIGH / 2, f"{name}({label(tokens[asking], 46)})", anchor="end", size=SMALL)
         )
+        parts += cells(KEY, row, values[asking], color)
+    parts.append(arrow((KEY + 2 * WIDE, X_ROW + HIGH), (KEY + 2 * WIDE, Q_ROW - 1)))
+    parts.append(text(KEY + 2 * WIDE + 8, Q_ROW - 8, "W_Q", anchor="start", size=SMALL))
+    names = {
+        KEY + 2 * WIDE: "keys K",
+        SCORE + 24: "q · k" + " ÷ 2" * view.scaled,
+        WEIGHT + SHARE: "weight",
+        VALUE + 2 * WIDE: "values V",
+        SUM + 46: f"sum of {view.features[view.entry]}",
+    }
+    for x, name in names.items():
+        parts.append(text(x, TOP - 12, name, bold=True, size=SMALL))
+    for j, token in enumerate(tokens):
+        y = TOP + j * HIGH
+        parts.append(
+            text(KEY - 8, y + HIGH / 2, label(token, 62), anchor="end", bold=j == asking, size=SMALL)
+        )
+        parts += [*cells(KEY, y, view.k[j], K), *cells(VALUE, y, view.v[j], V)]
+        parts.append(
+            cell(SCORE, y, 48, HIGH, plain(steps.scores[asking, j], most=3), NEUTRAL, 0.0, size=SMALL)
+        )
+        parts.append(share(y, float(weights[j])))
+    parts.append(rect(VALUE + view.entry * WIDE, TOP, WIDE, 7 * HIGH, line=2.6))
+    parts += sums(weights * view.v[:, view.entry], float(output[view.entry]))
+    y = TOP + 7 * HIGH + 10
+    parts.append(
+        text(VALUE - 8, y + HIGH / 2, f"output({label(tokens[asking], 62)})", anchor="end", bold=True)
+    )
+    parts += cells(VALUE, y, output, OUTPUT)
+    gives = f"{tokens[asking]} gives its weights: {named(weights, tokens)}"
+    return picture(SUM + 104, y + HIGH + 6, f"{gives}. Output {vector(output, 4)}.", *parts)
 
 
-def map_and_waterfall(
-    steps: Attention, v: Array, tokens: Labels, asking: int, entry: int, feature: str
-) -> Picture:
-    """Draw the weights (n, n) of all tokens, and how the `entry` of the asking token's output adds up."""
-    n, side, high, left, top = len(tokens), 42, 32, 52, 60
-    weights, output = steps.weights, steps.output[asking]
-    parts = [text(left, 12, f"weights ({n}, {n}), each row asks", anchor="start", bold=True)]
-    for (i, j), strength in np.ndenumerate(shades(weights, FULL_WEIGHT)):
-        said = f"score {number(steps.scores[i, j])}, weight {number(weights[i, j])}"
-        at, title = (left + j * side, top + i * high, side, high), f"{tokens[i]} asks {tokens[j]}: {said}"
-        parts.append(cell(*at, number(weights[i, j], 2, 4), WEIGHTS, strength, title=title, size=SMALL))
-    for i, token in enumerate(tokens):
-        y, name = top + (i + 0.5) * high, label(token, left - 6)
-        parts.append(text(left - 6, y, name, anchor="end", bold=i == asking, size=SMALL))
-        parts.append(text(left + (i + 0.5) * side, top - 14, label(token, side), size=SMALL))
-    parts.append(rect(left, top + asking * high, n * side, high, line=3))
-    x, y = left + n * side + 22, top + n * high + 22
-    parts += _waterfall(x, top, weights[asking], v[:, entry], float(output[entry]), tokens)
-    name = f"output({label(tokens[asking], 60)})"
-    parts.append(text(x, 12, f"{name}[{entry}]: {feature}", anchor="start", bold=True))
-    parts.append(rect(4, y - 9, 18, 18, OUTPUT, STRONGEST[OUTPUT], 1.5))
-    parts.append(text(30, y, f"{name} = {vector(output, 4)}", anchor="start"))
-    gives = f"{tokens[asking]} gives its weights: {named(weights[asking], tokens)}"
-    return picture(588, y + 16, f"{gives}. Output {vector(output, 4)}.", *parts)
+def arcs(weights: Array, tokens: Labels, asking: int) -> Iterator[str]:
+    """Write the sentence below arcs as thick as the weights, from the token that asks."""
+    step = (SUM + 100) / len(tokens)
+    places = [(j + 0.5) * step for j in range(len(tokens))]
+    for j, (x, weight) in enumerate(zip(places, weights, strict=True)):
+        low, peak = SENTENCE - 10, SENTENCE - 24 - 9 * abs(j - asking)
+        end, start = (x + 8, places[asking] - 8) if j == asking else (x, places[asking])
+        curve = f"M{start:.1f} {low}C{start:.1f} {peak}, {end:.1f} {peak}, {end:.1f} {low}"
+        look = f'stroke-width="{24 * weight:.2f}" stroke-opacity="{weight_strength(weight):.3f}"'
+        yield f'<path d="{curve}" fill="none" stroke="{WEIGHTS}" {look}/>'
+        yield text(x, SENTENCE, label(tokens[j], step - 6, size=15), bold=j == asking)  # bold is wider
+        yield text(x, SENTENCE + 16, number(weight, 2), size=SMALL)
 
 
-def _waterfall(
-    x: float, top: float, weights: Array, values: Array, total: float, tokens: Labels
-) -> list[str]:
-    """Draw one bar for each weight × value, each starting where the one before it ended."""
-    terms = weights * values
+def cells(x: float, y: float, values: Array, color: str) -> Iterator[str]:
+    """Draw a row of numbers in small cells."""
+    for j, (value, strength) in enumerate(zip(values, shades(values), strict=True)):
+        said = number(value, 4 if color == OUTPUT else 1, 4) if value % 1 else plain(value)
+        hue = color if value >= 0 or color == OUTPUT else NEGATIVE
+        yield cell(x + j * WIDE, y, WIDE, HIGH, said, hue, strength, size=SMALL)
+
+
+def share(y: float, weight: float) -> str:
+    """Draw a weight as a bar: the larger, the longer and the stronger; its frame is the weight 1."""
+    mark = rect(WEIGHT, y + 2, SHARE * weight, HIGH - 4, WEIGHTS, weight_strength(weight))
+    said = text(WEIGHT + SHARE + 46, y + HIGH / 2, number(weight), anchor="end", size=SMALL)
+    return mark + rect(WEIGHT, y + 2, SHARE, HIGH - 4, line=0.6) + said
+
+
+def sums(terms: Array, total: float) -> Iterator[str]:
+    """Draw weight × value as bars, each beginning where the one above ended; the scale is at least 0 to 1."""
     ends = np.concatenate([[0.0], np.cumsum(terms)])
-    low, high = min(ends.min(), 0.0), max(ends.max(), 1e-12)
-    wide, tall, floor = 26, 120, top + 150
-    unit = tall / (high - low)
+    low, high = min(ends.min(), 0.0), max(ends.max(), 1.0)
+    unit = 92 / (high - low)
 
-    def y(value: float) -> float:
-        return floor - (value - low) * unit
+    def at(value: float) -> float:
+        return SUM + 4 + (value - low) * unit
 
-    parts = [path([(x, y(0)), (x + wide * (len(terms) + 1), y(0))])]
-    for j, term in enumerate(terms):
-        high_end, low_end = max(ends[j], ends[j + 1]), min(ends[j], ends[j + 1])
-        factors = product(number(weights[j]), " · ", plain(values[j], least=1))
-        bar = rect(x + j * wide + 3, y(high_end), wide - 6, y(low_end) - y(high_end), V, line=0.8)
-        parts.append(f"<g><title>{escape(f'{tokens[j]}: {factors} = {number(term)}')}</title>{bar}</g>")
-        if abs(term) >= 5e-3:
-            parts.append(text(x + (j + 0.5) * wide, y(high_end) - 9, number(term, 2, 5), size=SMALL))
-    end, above = x + len(terms) * wide, y(max(total, 0))
-    parts.append(rect(end + 3, above, wide - 6, abs(total) * unit, OUTPUT, line=1.5))
-    parts.append(text(end + wide / 2, above - 9, number(total, 2, 5), size=SMALL, bold=True))
-    for j, name in enumerate([*tokens, "sum"]):
-        at = x + (j + 0.5) * wide, floor + 10
-        parts.append(text(*at, label(name, 60), turn=True, anchor="end", size=SMALL))
-    return parts
+    floor = TOP + (len(terms) + 1) * HIGH + 10
+    yield path([(at(0), TOP), (at(0), floor)], width=0.7)
+    for j, (start, end) in enumerate(pairwise([*ends, 0.0])):
+        is_sum = j == len(terms)
+        y, color = TOP + j * HIGH + 10 * is_sum, OUTPUT if is_sum else V
+        yield rect(at(min(start, end)), y + 4, abs(end - start) * unit, HIGH - 8, color, line=0.8)
+        if abs(start - end) >= 5e-3:
+            said = number(total) if is_sum else number(end - start, 2)
+            x = at(max(start, end))
+            side = (x - 4, "end") if x > SUM + 60 else (x + 4, "start")
+            yield text(side[0], y + HIGH / 2, said, size=SMALL, anchor=side[1], bold=is_sum)

@@ -1,27 +1,16 @@
-"""A Gaussian score: attention as a smooth curve through points."""
+"""A Gaussian score: the kernel over the keys, the weights it gives, and the average of the values."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from ipywidgets import HTML, HBox, VBox
 
-from attention_core._numbers import number
+from attention_core._numbers import number, plain
 from attention_core.attention import Attention, weigh
 from attention_core.figures import OUTPUT, WEIGHTS, Q, V
-from attention_core.figures.svg import (
-    SMALL,
-    Picture,
-    arrow,
-    circle,
-    lines,
-    named,
-    path,
-    picture,
-    plane,
-    rect,
-    text,
-)
-from attention_core.live._controls import Slider, sliders
+from attention_core.figures.svg import SMALL, Picture, Point, circle, named, path, picture, rect, text
+from attention_core.live._controls import Player, Slider, sliders
 from attention_core.live._inputs import Array, Numbers
 from attention_core.live._view import SIDE, View
 from attention_core.scoring import gaussian_scores
@@ -30,6 +19,9 @@ LOW, HIGH = -1, 6  # of the plane
 STEP = 0.05  # between neighbors on the curve
 KEYS = np.arange(6.0)[:, None]  # (n_k, 1)
 NAMES = [f"y{j}" for j in range(len(KEYS))]
+PLACES = np.linspace(LOW, HIGH, 141)[:, None]
+LEFT, ACROSS, UP = 30, 62, 34  # pixels: of the axis, of one to the right, of one upwards
+TOP, STRIP, FLOOR = 26, 86, 406  # the plane's upper edge; the strip's height and its floor
 
 
 class RegressionView(View):
@@ -52,7 +44,7 @@ class RegressionView(View):
     @property
     def steps(self) -> Attention:
         """The attention of the query to all keys."""
-        return self._attend(np.array([self.query]))
+        return self._attend(np.array([[self.query]]))
 
     @property
     def weights(self) -> Array:
@@ -65,40 +57,71 @@ class RegressionView(View):
         return float(self.steps.output[0, 0])
 
     def _attend(self, places: Array) -> Attention:
-        return weigh(gaussian_scores(places[:, None], KEYS, width=self.width), self.y[:, None])
+        return weigh(gaussian_scores(places, KEYS, width=self.width), self.y[:, None])
 
     def _arrange(self, picture: HTML) -> list[Any]:
         wide = (60, 230)
         query = Slider(self, "query", "query", STEP, wide=wide)
         width = Slider(self, "width", "width", 0.25, log=True, wide=wide)
-        rows = [query.widget, width.widget, *sliders(self, "y", NAMES, 0.1, wide=wide)]
+        player = Player(self, "query", "move the query", (LOW, HIGH, 2 * STEP))
+        rows = [query.widget, player.widget, width.widget, *sliders(self, "y", NAMES, 0.1, wide=wide)]
         return [HBox([VBox(rows, layout=SIDE), picture])]
 
     def _draw(self) -> Picture:
-        places = np.linspace(LOW, HIGH, 141)
-        curve = np.column_stack([places, self._attend(places).output[:, 0]])
-        return curve_through_points(self.y, curve, np.array([self.query, self.output]), self.weights)
+        at_query = np.array([[self.query]])
+        heights = np.exp(gaussian_scores(at_query, PLACES, width=self.width)[0])  # 1 where the query is
+        return curve_and_kernel(self.y, self._attend(PLACES).output[:, 0], heights, self.steps, self.query)
 
 
-def curve_through_points(y: Array, curve: Array, here: Array, weights: Array) -> Picture:
-    """Draw the values y (n_k,), the curve of all outputs (m, 2), the query's output (2,) and its weights."""
-    side, left = 300, 26
-    grid, at = plane(left, 8, side, LOW, HIGH)
-    parts = [grid, path([at(point) for point in curve], width=2)]
-    for point, weight in zip(np.column_stack([KEYS[:, 0], y]), weights, strict=True):
-        (x, foot), tall = at((point[0], LOW)), 0.4 * side * float(weight)
-        parts.append(rect(x - 7, foot - tall, 14, tall, WEIGHTS, line=0.6))
-        parts.append(rect(x - 6, at(point)[1] - 6, 12, 12, V, line=1.5))
-    x, high = at(here)
-    parts.append(arrow(at((here[0], LOW)), (x, high + 9), color=Q, width=3) + circle(x, high, 7, OUTPUT))
-    x = left + side + 26
-    said = [f"{name}: {number(weight)}" for name, weight in zip(NAMES, weights, strict=True)]
-    parts += [text(x, 18, "weights", anchor="start", bold=True), lines(x, 42, said)]
-    parts += [rect(x, 190, 12, 12, V, line=1), text(x + 20, 196, "value y_j at key x_j", anchor="start")]
-    parts += [rect(x, 214, 12, 12, Q), text(x + 20, 220, f"query {number(here[0], 2)}", anchor="start")]
-    parts += [circle(x + 6, 246, 6, OUTPUT)]
-    parts += [text(x + 20, 246, f"output {number(here[1])}", anchor="start", bold=True)]
-    parts += [path([(x, 270), (x + 12, 270)], width=2)]
-    parts += [text(x + 20, 270, "output of every query", anchor="start", size=SMALL)]
-    words = f"Query {number(here[0], 2)}: weights {named(weights, NAMES)}; output {number(here[1])}."
-    return picture(530, side + 34, words, *parts)
+def curve_and_kernel(y: Array, curve: Array, kernel: Array, steps: Attention, query: float) -> Picture:
+    """Draw values y (n_k,) and the curve of all outputs (m,); below, the kernel (m,) and the weights."""
+    weights, output = steps.weights[0], float(steps.output[0, 0])
+    here = at(query, output)
+    points = [at(x, value) for x, value in zip(PLACES[:, 0], curve, strict=True)]
+    bell = [(at(x, 0)[0], FLOOR - STRIP * value) for x, value in zip(PLACES[:, 0], kernel, strict=True)]
+    parts = [*grid(), path(points, width=2)]
+    for top, floor in ((TOP, at(0, LOW)[1]), (FLOOR - STRIP, FLOOR)):
+        parts.append(path([(here[0], top), (here[0], floor)], dashed=True))
+    for j, (key, value, weight) in enumerate(zip(KEYS[:, 0], y, weights, strict=True)):
+        point = at(key, value)
+        if weight > 5e-4:  # a thread as thick as the weight
+            parts.append(path([point, here], color=V, width=1 + 9 * float(weight)))
+        parts.append(rect(point[0] - 6, point[1] - 6, 12, 12, V, line=1.5))
+        parts += strip_bar(point[0], float(weight), float(np.exp(steps.scores[0, j])))
+    parts += [path(bell, width=1.5, color="currentColor"), circle(*here, 7, OUTPUT)]
+    tip = FLOOR - STRIP
+    parts.append(path([(here[0], tip), (here[0] - 7, tip - 12), (here[0] + 7, tip - 12)], fill=Q))
+    right = at(HIGH, 0)[0]
+    said = f"query {number(query, 2)}, output {number(output)}"
+    parts.append(text(LEFT, 10, said, anchor="start", bold=True))
+    parts.append(text(right, 10, "the line: the output of every query", anchor="end", size=SMALL))
+    about = "bars: weights; bell: exp(score), with a dot at each key"
+    parts.append(text(right, FLOOR - STRIP - 22, about, anchor="end", size=SMALL))
+    words = f"Query {number(query, 2)}: weights {named(weights, NAMES)}; output {number(output)}."
+    return picture(right + 14, FLOOR + 44, words, *parts)
+
+
+def at(x: float, y: float) -> Point:
+    """Return where a point of the plane stands."""
+    return LEFT + (x - LOW) * ACROSS, TOP + (HIGH - y) * UP
+
+
+def grid() -> Iterator[str]:
+    """Draw the grid of the plane, and the strip below it that shares its keys."""
+    for y in range(LOW, HIGH + 1):
+        left, right = at(LOW, y), at(HIGH, y)
+        yield f'<g opacity=".3">{path([left, right], width=0.6)}</g>'
+        yield text(left[0] - 12, left[1], plain(y), size=SMALL)
+    for y, name in ((FLOOR, "0"), (FLOOR - STRIP, "1")):
+        yield path([(LEFT, y), (at(HIGH, 0)[0], y)], width=0.8) + text(LEFT - 12, y, name, size=SMALL)
+    for x in range(LOW, HIGH + 1):
+        across, _ = at(x, 0)
+        yield f'<g opacity=".3">{path([(across, TOP), at(x, LOW)], width=0.6)}</g>'
+        yield text(across, FLOOR + 30, plain(x), size=SMALL)
+
+
+def strip_bar(x: float, weight: float, height: float) -> Iterator[str]:
+    """Draw a weight as a bar, and the height of the kernel at its key as a dot: what it is a share of."""
+    yield rect(x - 13, FLOOR - STRIP * weight, 26, STRIP * weight, WEIGHTS, line=0.6)
+    yield circle(x, FLOOR - STRIP * height, 3, "currentColor")
+    yield text(x, FLOOR + 12, number(weight, 2), size=SMALL)

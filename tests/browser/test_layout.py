@@ -42,7 +42,7 @@ WRONG = """() => {
                 && (element.scrollWidth > element.clientWidth + 1
                     || element.scrollHeight > element.clientHeight + 1)) say('scrolls', element);
         }
-        for (const control of view.querySelectorAll('.attention-quiet input, select')) {
+        for (const control of view.querySelectorAll('.attention-quiet input:not([type=checkbox]), select')) {
             const style = getComputedStyle(control);
             pen.font = style.font;
             const said = control.matches('input') ? control.value : control.selectedOptions[0].textContent;

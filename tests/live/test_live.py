@@ -609,7 +609,6 @@ def test_a_token_is_shown_as_it_was_typed() -> None:
     assert "<img" not in view.svg and "&lt;img" in view.svg
     assert any(shown.startswith("<") for shown in texts(view.svg))
     assert not any("<img/" in html.value for html in widgets_of(view, HTML))
-    assert named(view, "Asks", Dropdown).options[1] == ("&", 1)
 
 
 @pytest.mark.parametrize(
@@ -630,7 +629,7 @@ def test_a_hebrew_label_does_not_turn_round_what_stands_beside_it() -> None:
     view.asking = 0
     for shown in (view.words, *texts(view.svg), *(html.value for html in widgets_of(view, HTML))):
         assert hebrew not in shown.replace(isolated, ""), shown
-    assert f"output({isolated}) = [" in view.svg
+    assert f"output({isolated})" in view.svg
     assert "\u2068" not in live.ItAnimalView().svg
 
 

@@ -5,11 +5,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from attention_core import live
-from attention_core.figures import WEIGHTS
+from attention_core.figures import OUTPUT, WEIGHTS, V
 from attention_core.figures.svg import png
+from attention_core.live._controls import Player, Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -56,7 +57,115 @@ def test_o_over_l_walks_to_the_exact_answer():
     assert f"exact: {view.output:.4f}" in texts(view.svg)
 
 
-@pytest.mark.parametrize("kind", [live.LedgerView])
+# --- regression -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [0.125, 0.5, 8.0])
+def test_bars_threads_and_dots_of_a_regression(width):
+    view = live.RegressionView()
+    view.set({"width": width, "query": 2.3})
+    assert_allclose(rects(view.svg, WEIGHTS, 26.0)[:, 3], 86 * view.weights, atol=0.06)
+    root = ElementTree.fromstring(view.svg)
+    threads = [float(n.get("stroke-width", "nan")) for n in root.iter(f"{SVG}path") if n.get("stroke") == V]
+    assert_allclose(threads, 1 + 9 * view.weights[view.weights > 5e-4], rtol=1e-4)
+    dots = [float(n.get("cy", "nan")) for n in root.iter(f"{SVG}circle") if n.get("r") == "3"]
+    assert_allclose(
+        (406 - np.array(dots)) / 86, np.exp(-((2.3 - np.arange(6)) ** 2) / 2 / width**2), atol=1e-3
+    )
+
+
+def test_play_moves_the_query():
+    view = live.RegressionView()
+    player = next(control for control in view.controls if isinstance(control, Player))
+    player.play.value += 1
+    assert view.query == pytest.approx(2.6) and view.preset == "my edit"
+    view.reset()
+    assert player.play.value == 35
+
+
+# --- it → animal ------------------------------------------------------------------------------------
+
+
+def test_a_larger_weight_is_plainly_larger():
+    bars = {}  # the ink of each: its length, times how strong it is
+    for node in ElementTree.fromstring(live.ItAnimalView().svg).iter(f"{SVG}rect"):
+        if node.get("fill") == WEIGHTS:
+            width, strength = float(node.get("width", "nan")), float(node.get("fill-opacity", 1))
+            bars[width] = width * strength
+    small, large = sorted(bars)
+    assert_allclose([small, large], [46 * 0.1147, 46 * 0.3118], atol=0.06)
+    assert bars[large] >= 3 * bars[small]
+
+
+def test_arcs_are_as_thick_as_the_weights():
+    view = live.ItAnimalView()
+    for view.asking in (6, 0):
+        paths = ElementTree.fromstring(view.svg).iter(f"{SVG}path")
+        thick = [float(node.get("stroke-width", "nan")) for node in paths if node.get("stroke") == WEIGHTS]
+        assert_allclose(thick, 24 * view.weights[view.asking], atol=0.01)
+
+
+def test_ticks_are_0_and_1_and_the_sum_has_one_scale():
+    view = live.ItAnimalView()
+    ticks = next(c for c in view.controls if isinstance(c, Table) and c.name == "embeddings").entries
+    ticks[5 * 4 + 1].widget.value = True  # street is alive
+    assert view.embeddings[5].tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert_allclose(view.weights[6, 1], view.weights[6, 5])
+    (total,) = (r for r in rects(view.svg, OUTPUT) if r[3] == 25 - 8)
+    assert_allclose(total[2], 92 * view.output[6, 0], atol=0.06)
+    view.w_v = view.w_v / 1000
+    (tiny,) = (r for r in rects(view.svg, OUTPUT) if r[3] == 25 - 8)
+    assert tiny[2] < 0.1, "a tiny sum must not stand at full length"
+
+
+# --- the mask ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inputs", [{"n_q": 2, "offset": 3}, {"causal": False, "length": 3}, {"offset": -2}])
+def test_rules_set_every_cell_of_the_mask(inputs):
+    view = live.MaskView()
+    view.set(inputs)
+    i, j = np.ogrid[: view.n_q, :5]
+    allowed = ((j <= i + view.offset) | (not view.causal)) & (j < view.length)
+    assert_array_equal(view.mask, allowed)
+    assert not view.allowed[: 5 - view.n_q].any()
+
+
+def test_a_single_cell_is_ticked_and_a_rule_sets_all_anew():
+    view = live.MaskView()
+    cells = {cell.label: cell for cell in view.controls[-1].entries}
+    cells["may see[2, 4]"].widget.value = True
+    assert view.mask[2].tolist() == [True, True, True, False, True] and view.preset == "my edit"
+    assert "sat asks it: allowed" in view.svg
+    view.offset = 1
+    assert not cells["may see[2, 4]"].widget.value and view.mask[2].tolist() == [True] * 4 + [False]
+
+
+def test_rows_that_do_not_ask_are_ghosts():
+    view = live.MaskView()
+    view.preset = "2 new queries, a cache"
+    ghosts = [cell.widget.disabled for cell in view.controls[-1].entries]
+    assert ghosts == [True] * 15 + [False] * 10 and "the, cat, sat do not ask" in view.words
+    assert texts(view.svg).count("–") == 3  # they have no number i
+    frames = ElementTree.fromstring(view.svg).iter(f"{SVG}rect")
+    assert sum(node.get("stroke-width") == "0.25" for node in frames) == 2 * 15
+
+
+def test_the_staircase_ends_at_i_plus_offset():
+    view = live.MaskView()
+    view.set({"n_q": 3, "offset": 1})
+    stairs = [
+        n.get("d", "")
+        for n in ElementTree.fromstring(view.svg).iter(f"{SVG}path")
+        if n.get("stroke-width") == "3"
+    ]
+    edges = [[float(point.split()[0]) for point in path[1:].split("L")][::2] for path in stairs]
+    assert_allclose(np.array(edges) - np.array([[132], [372]]), [[2 * 44, 3 * 44, 4 * 44]] * 2)
+    view.causal = False
+    assert 'stroke-width="3"' not in view.svg
+
+
+@pytest.mark.parametrize("kind", [live.LedgerView, live.MaskView, live.RegressionView, live.ItAnimalView])
 def test_the_still_is_the_opening_view(kind):
     view = kind()
     assert png(view.picture) == png(kind().picture) != png(as_preset(kind, 1).picture)
