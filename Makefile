@@ -62,7 +62,7 @@ minilm: ## add a trained model (83 MB), for the last part of notebook 13
 	@touch $(LAB_READY)
 
 check: lint ## for every save: lint and the quick tests, in less than a minute
-	@$(RUN) -m pytest $(QUICK)
+	@$(RUN) -m pytest -n 2 -m "not slow" $(QUICK)
 	@echo "Passed: lint, quick tests."
 
 lint: $(TEST_READY) ## style, imports, types, and no notebook edited by hand

@@ -218,6 +218,7 @@ def test_every_library_and_dtype_has_rows_without_a_score(xp: Library) -> None:
     assert_array_equal(xp.numpy(visible), [[0, 0], [nan, nan], [nan, nan]])
 
 
+@pytest.mark.slow
 def test_jax_gives_the_same_digits_and_can_compile() -> None:
     arrays = [x.astype(np.float32) for x in random((2, 3, 4), (2, 3, 4), (2, 3, 2))]
     q, k, v = (jax.numpy.asarray(x) for x in arrays)

@@ -260,6 +260,7 @@ def test_torch_transforms(name: str) -> None:
         assert [x.shape for x in call(*inputs, mask=mask[:, None])] == [x.shape for x in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")  # array_api_compat's
 @each_call
 def test_torch_graphs(name: str) -> None:
@@ -275,6 +276,7 @@ def test_torch_graphs(name: str) -> None:
     assert_close(torch.export.export(Module(), inputs).module()(*inputs), expected)
 
 
+@pytest.mark.slow
 @each_call
 def test_jax_transforms(name: str) -> None:
     call, arrays, masks = transformable(name)

@@ -30,6 +30,8 @@ from attention_core.long import (
 )
 from tests.kernels.properties import POISON, random
 
+pytestmark = pytest.mark.slow
+
 Kernel = Callable[..., Any]
 PADDING = np.array([True, True, True, False])  # for 4 keys
 

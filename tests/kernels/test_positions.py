@@ -161,6 +161,7 @@ def test_codes_have_the_device_of_like() -> None:
     assert sinusoidal_positions(2, 4).dtype == np.float64
 
 
+@pytest.mark.slow
 def test_jax_gives_the_same_digits_and_can_compile() -> None:
     x = random((2, 5, 6))[0].astype(np.float32)
     of_jax = jax.numpy.asarray(x)

@@ -158,6 +158,7 @@ def test_every_library_and_dtype_gives_the_same_digits(xp: Library) -> None:
     assert_allclose(xp.numpy(ours), expected, rtol=8 * xp.eps, atol=8 * xp.eps)
 
 
+@pytest.mark.slow
 def test_jax_gives_the_same_digits_and_can_compile() -> None:
     arrays = [x.astype(np.float32) for x in random(*SHAPES)]
     of_jax = [jax.numpy.asarray(x) for x in arrays]

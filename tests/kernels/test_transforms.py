@@ -27,6 +27,8 @@ from attention_core import (
     weigh,
 )
 
+pytestmark = pytest.mark.slow
+
 BATCH, N, D = 3, 4, 6
 Kernel = Callable[..., Any]
 
