@@ -44,7 +44,7 @@ def gap_of_two() -> Answer:
 
 
 @asks("The scores are 1, 0 and 1, and T is 0.01. What is the first weight?")
-def cold_tie() -> Answer:
+def very_cold() -> Answer:
     """1, for cold gives all to the largest, or 0.5, for two are largest."""
     tie = np.array([1.0, 0.0, 1.0])
     return Answer(
@@ -59,8 +59,8 @@ def cold_tie() -> Answer:
 
 
 @asks(
-    "The weights are 0.6652, 0.2447, 0.0900. Score 0 rises a little, and so does weight 0. Who pays more for "
-    'it: "key 1", "key 2", or both the "same"?'
+    "The weights are 0.6652, 0.2447, 0.0900. Score 0 rises a little, and so does weight 0. Whose weight falls "
+    'by the larger number: that of "key 1", that of "key 2", or do both fall by the "same" number?'
 )
 def who_pays(ladder: Any) -> Answer:
     """Both the same, for both lose to the same rival, or key 1, for the ratio of 1 and 2 must stay."""
@@ -70,7 +70,7 @@ def who_pays(ladder: Any) -> Answer:
         {
             "Then their ratio would change. But the gap between their scores is what it was.": "same",
             "Then key 2 would fall behind key 1 even more. What does the gap between them say?": "key 2",
-            "Weight 0 gains. Who pays for it?": "key 0",
+            "Weight 0 rises. Who pays for it?": "key 0",
         },
     )
 
