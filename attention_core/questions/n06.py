@@ -58,7 +58,7 @@ def wide_scores(Q: Any, K: Any) -> Answer:
             "That is head 1 alone. The dot product runs through the columns of head 0 too.": (
                 Q[:, 2:] @ K[:, 2:].T
             )[1],
-            "The scores are added, not averaged.": (Q @ K.T)[1] / 2,
+            "The scores are added, and not yet divided.": (Q @ K.T)[1] / 2,
         },
     )
 
