@@ -23,29 +23,20 @@ def forgotten_transpose(X: Any, printed_Q: Any) -> Answer:
     )
 
 
-@asks("One of the seven scores of *it* is 1, six are 0. What is the weight of *animal*?")
-def weight_of_animal(steps: Any) -> Answer:
-    """All (only animal matches), a little more than half, or 0.31? Decided by e^1 and six times e^0."""
-    e = np.exp(1.0)
-    return Answer(
-        steps.weights[6, 1],
-        {
-            "A score of 0 still gets a part: e⁰ is 1, and there are six of them.": 1,
-            "That is e of e + 1 parts. Six tokens have the score 0, not one.": e / (e + 1),
-            "That is the weight of each of the others.": 1 / (e + 6),
-        },
-    )
+@asks("The query of *it* becomes twice as long. What is then the first number of its output, now 0.4265?")
+def asked_twice(Q: Any, K: Any, V: Any) -> Answer:
+    """As before (the same question), twice as much, or 0.63? Decided by e to the doubled score."""
 
+    def noun(gain: float) -> Any:
+        return attend(gain * Q, K, V, scale=1.0).output[6, 0]
 
-@asks("*it* looks for nothing: its query is four zeros. What is the first number of its output?")
-def asks_nothing(Q: Any, K: Any, V: Any) -> Answer:
-    """Nothing asked, nothing taken (0), or 2 drawers of 7? Decided by equal shares, met in 00."""
     return Answer(
-        attend(0 * Q, K, V, scale=1.0).output[6, 0],
+        noun(2),
         {
-            "Asking nothing gives equal weights, not none.": 0,
-            "That is one drawer's share. How many drawers hold a noun?": 1 / 7,
-            "That is what comes out when *it* looks for *alive*.": attend(Q, K, V, scale=1.0).output[6, 0],
+            "The same question, yes. But the dot product with the key of *animal* doubles.": noun(1),
+            "The score doubles, not the share: e² of e² + 6 parts, and *street* has one more.": 2 * noun(1),
+            "That is the weight of *animal*. *street* has a noun in its drawer too.": np.exp(2)
+            / (np.exp(2) + 6),
         },
     )
 
@@ -72,26 +63,32 @@ def ratio_for_wide(X_tired: Any, X_wide: Any, A: Any, B: Any) -> Answer:
 
 
 @asks(
-    "The five matrices were written with *tired* in mind. Now the sentence with *wide* goes through both "
-    "layers. Which weight does *it* give to *street*?"
+    "The row of *animal* is zeros, the last word is *tired*. Which word gets the largest weight in layer 2: "
+    '"street", "tired" or "it"?'
 )
-def street_when_wide(two_layers: Any, X_tired: Any, X_wide: Any) -> Answer:
-    """As little as before (0.03), as much as animal (0.47), or 0.94? Decided by following width through."""
+def no_animal(two_layers: Any, without_animal: Any, sentence: Any) -> Answer:
+    """Tired (the only tiredness left in the text) or street (a noun)? Decided by adding up two scores."""
+    words = [*sentence[:9], "tired"]
     return Answer(
-        two_layers(X_wide)[5],
+        words[two_layers(without_animal).argmax()],
         {
-            "That was so with *tired*. What does layer 1 find now?": two_layers(X_tired)[5],
-            "Equal weights would mean that layer 2 does not hear of *wide*. What lies in its drawer?": 0.5,
+            "It has tiredness. But which score is larger: 4 for a noun, or a little less for this?": "tired",
+            "Layer 1 gave it tiredness. But the last word has more of it, and is *it* a noun?": "it",
+            "Its row is zeros: it is no noun any more. Which noun is left?": "animal",
         },
     )
 
 
 @exercise
-def who(embed: Any, two_layers: Any, X_tired: Any) -> Answer:
-    """Tried with *tired*, *wide* and *late*, a word that says nothing about either noun."""
+def who(rows: Any, embed: Any, two_layers: Any, X_tired: Any) -> Answer:
+    """Tried with *tired*, *wide*, *late*, which is about neither noun, and a word with a new row."""
 
     def said(function: Any) -> Any:
-        words = [function(last) for last in ("tired", "wide", "late")]
+        rows["sleepy"] = rows["tired"]
+        try:
+            words = [function(last) for last in ("tired", "wide", "late", "sleepy")]
+        finally:
+            del rows["sleepy"]
         if any(word is ... for word in words):
             return ...
         if not all(isinstance(word, str) for word in words):
@@ -113,6 +110,12 @@ def who(embed: Any, two_layers: Any, X_tired: Any) -> Answer:
             "With *late* both nouns get the same weight, and argmax takes the first.": lambda last: (
                 "animal" if weights(last).argmax() == 1 else "street"
             ),
+            "A new word, *sleepy*, has the row of *tired*. Ask the two layers, not the word.": {
+                "tired": "animal",
+                "wide": "street",
+                "late": "unknown",
+                "sleepy": "unknown",
+            }.get,
             "The same noun for each word. Embed the sentence with this last word.": lambda last: noun(
                 two_layers(X_tired)
             ),
