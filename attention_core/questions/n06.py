@@ -29,15 +29,16 @@ def in_between(best_errors: Any) -> Answer:
 
 @asks(
     "One head of width 64 in place of 16: four times as many columns for W_K and W_V. "
-    "How large is the error after training?"
+    "Is the error after training nearer to 0.11, to 0.25 or to 0.45?"
 )
 def four_times_as_wide(wide_head: Any, errors: Any) -> Answer:
     """A quarter (more room), or as before? Decided by counting the numbers that a mixture is made from."""
     return Answer(
         float(errors(wide_head).mean()),
         {
-            "More room in the drawers, yes. But what goes into them: how many numbers has a word?": 0,
             "A quarter of the error would need more numbers in the mixture. How many has a word?": 0.11,
+            "More room in the drawers, yes. But what goes into them: how many numbers has a word?": 0.25,
+            "No lower than this, that is right. But one mixture still has to serve two.": 6 / 16,
         },
         about=0.04,
     )
@@ -76,8 +77,8 @@ def reshape_alone(places: Any) -> Answer:
 
 
 @asks(
-    "d_model is 512. Eight heads of 64 columns in place of one head of 512: how many times as many numbers "
-    "are there to learn?"
+    "d_model is 512. Eight heads of 64 columns in place of a single one of 512: how many times as many "
+    "parameters has the layer?"
 )
 def eight_heads() -> Answer:
     """Eight times (eight sets of matrices), or as many? Decided by how wide a head is."""
