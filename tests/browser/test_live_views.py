@@ -88,6 +88,7 @@ def test_every_slider_moves_by_keyboard(page: Page, at: int) -> None:
 @each_view
 def test_a_slider_moves_by_mouse_and_python_reads_it(page: Page, at: int) -> None:
     slider, before = view(page, at).locator(".noUi-handle:visible").first, words(page, at)
+    slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
