@@ -33,7 +33,6 @@ from attention_core.figures._style import (
 STRONGEST = {Q: 0.65, K: 0.5, V: 0.45, WEIGHTS: 0.4, OUTPUT: 0.22, NEUTRAL: 0.4, NEGATIVE: 0.4}
 SIZE = 13  # CSS pixels; nothing is smaller than SMALL
 SMALL = 12
-FULL = 804  # CSS pixels: the width of a picture below its controls
 FULL_WEIGHT = 0.6  # the weight with the strongest fill, as in `figures`
 # Colours of words: mixed with the page's ink, so that they are darker on white and lighter on black.
 ROLES = {"q": Q, "k": K, "v": V, "w": WEIGHTS, "o": OUTPUT}

@@ -43,6 +43,7 @@ class AttentionView(View):
             q, k, v = three["q"][i : i + 1], three["k"], three["v"]
             self.presets[f"Three tokens, query {i}"] = {"q": q, "k": k, "v": v, **fixed}
         self._drawn: Attention | None = None
+        self._ticks: list[Any] = []
         super().__init__()
 
     @property
@@ -66,14 +67,13 @@ class AttentionView(View):
         q = Table(self, "q", "q", ["q"], columns, room=20)
         k = Table(self, "k", "k", KEYS, columns)
         v = Table(self, "v", "v", VALUES, columns[:2])
-        above = HTML(layout=Layout(height="53px", margin="0"))  # beside K's rows
-        self._ticks = ticks(self, "blocked", [f"block {key}" for key in KEYS])
-        blocks = VBox([above, *self._ticks], layout=SIDE)
-        tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), blocks, titled("V", figures.V, v)]
+        tables = [titled("Q", figures.Q, q), titled("K", figures.K, k), titled("V", figures.V, v)]
         mover = Mover([q, k, v], (-2.0, 2.0, 0.05))
         if self._stage < 2:
-            tables.remove(blocks)
             return [HBox(tables), mover.widget, picture]
+        above = HTML(layout=Layout(height="53px", margin="0"))  # beside K's rows
+        self._ticks = ticks(self, "blocked", [f"block {key}" for key in KEYS])
+        tables.insert(2, VBox([above, *self._ticks], layout=SIDE))
         rest = [mover.widget, tick(self, "scaled", "divide by √d_k")]
         return [HBox(tables), HBox(rest), picture]
 

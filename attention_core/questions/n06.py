@@ -11,7 +11,7 @@ from attention_core.questions import Answer, asks, exercise
 
 @asks(
     "Now 0.7 for the subject and 0.3 for the object, and again the best matrix. Is the mean error over all "
-    'sixteen numbers "more" than 0.5, "less", or the "same"?'
+    'sixteen numbers "more" than 0.5, "less", or the "same" (within 0.01)?'
 )
 def in_between(best_errors: Any) -> Answer:
     """Less (unequal shares tell the two apart, as by hand), or the same? Decided by following one pair."""
@@ -44,8 +44,8 @@ def four_times_as_wide(wide_head: Any, errors: Any) -> Answer:
 
 
 @asks(
-    "All four columns are one wide head. Which scores does the row of *chases* then have for "
-    "*dog*, *chases* and *cat*?"
+    "All four columns are one wide head. Which scores, before the division, does the row of *chases* "
+    "then have for *dog*, *chases* and *cat*?"
 )
 def wide_scores(Q: Any, K: Any) -> Answer:
     """One of the heads' rows, or both added? Decided by the dot product, which runs through all columns."""
@@ -58,7 +58,7 @@ def wide_scores(Q: Any, K: Any) -> Answer:
             "That is head 1 alone. The dot product runs through the columns of head 0 too.": (
                 Q[:, 2:] @ K[:, 2:].T
             )[1],
-            "The scores are added, not averaged.": (Q @ K.T)[1] / 2,
+            "The scores are added, and not yet divided.": (Q @ K.T)[1] / 2,
         },
     )
 
@@ -75,7 +75,10 @@ def reshape_alone(places: Any) -> Answer:
     )
 
 
-@asks("How many times as many parameters have eight heads as one head, with d_model = 512?")
+@asks(
+    "d_model is 512. Eight heads of 64 columns in place of one head of 512: how many times as many numbers "
+    "are there to learn?"
+)
 def eight_heads() -> Answer:
     """Eight times (eight sets of matrices), or as many? Decided by how wide a head is."""
     d_model, d_head = 512, 64

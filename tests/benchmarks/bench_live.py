@@ -26,6 +26,7 @@ SECOND = ("Heads", "Mask")  # here the second slider has room for every move
 SETUP = f"""
 from attention_core.live import *
 views = [{", ".join(f"{name}View()" for name in VIEWS)}]
+views[5].asking = 0
 views[6].n_heads = 8  # then every move of the second slider picks another head
 views[7].offset = -5  # and every move of this one allows more keys
 views[9].tile_k = 1

@@ -88,12 +88,13 @@ def test_every_slider_moves_by_keyboard(page: Page, at: int) -> None:
 @each_view
 def test_a_slider_moves_by_mouse_and_python_reads_it(page: Page, at: int) -> None:
     slider, before = view(page, at).locator(".noUi-handle:visible").first, words(page, at)
+    slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x - 40 if NAMES[at] == "mask" else x + 40, y, steps=8)  # that one is at its end
+    page.mouse.move(x - 40 if NAMES[at] in ("mask", "it-animal") else x + 40, y, steps=8)  # at their ends
     page.mouse.up()
     if NAMES[at] == "heads":  # on the way it passed 3, which does not divide 8
         python(page, f"views[{at}].n_heads = 4")

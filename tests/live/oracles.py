@@ -65,6 +65,11 @@ def expected(view: Any) -> tuple[Any, Any]:
         weights = softmax(q @ k.T / (2 if view.scaled else 1))
         return weights, weights @ v
     if isinstance(view, live.HeadsView):
+        if view.forget:
+            shape = (view.n_heads, 4, 8 // view.n_heads)
+            q, k, v = ((view.x @ view.w[name]).reshape(shape) for name in "qkv")
+            weights = softmax(q @ k.transpose(0, 2, 1) / math.sqrt(shape[2]))
+            return weights, (weights @ v).transpose(1, 0, 2).reshape(4, 8) @ view.w["o"]
         steps = multi_head(view.x, view.x, *(view.w[name] for name in "qkvo"), n_heads=view.n_heads)
         return steps.weights, steps.output
     if isinstance(view, live.MaskView):

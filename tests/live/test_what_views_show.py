@@ -1,6 +1,7 @@
 """What the pictures of single views show, measured in the SVG and compared with plain numpy."""
 
 import math
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -165,7 +166,32 @@ def test_the_staircase_ends_at_i_plus_offset():
     assert 'stroke-width="3"' not in view.svg
 
 
-@pytest.mark.parametrize("kind", [live.LedgerView, live.MaskView, live.RegressionView, live.ItAnimalView])
+# --- heads ------------------------------------------------------------------------------------------
+
+
+def test_entries_of_heads_name_their_place():
+    view = live.HeadsView()
+    named = [text for text in texts(view.svg) if re.fullmatch(r"\d\d", text)]
+    assert named == [f"{i}{j}" for columns in (range(4), range(4, 8)) for i in range(4) for j in columns]
+    assert "Head 0 holds columns 0 to 3 of X W" in view.words
+
+
+def test_without_the_transpose_one_head_holds_entries_of_both():
+    view = live.HeadsView()
+    view.forget = True
+    named = [text for text in texts(view.svg) if re.fullmatch(r"\d\d", text)]
+    assert named[:8] == ["00", "01", "02", "03", "04", "05", "06", "07"]  # rows 0 and 1 of head 0
+    said = "Row 1 of head 0 holds 04: row 0 (animal), column 4, of head 1"
+    assert said in view.words and said in " ".join(texts(view.svg))
+    framed = [node for node in ElementTree.fromstring(view.svg).iter() if node.get("stroke-width") == "3"]
+    assert len(framed) == 2 * 3 * 4  # of each head one row is right
+    view.forget = False
+    assert 'stroke-width="3"' not in view.svg
+
+
+@pytest.mark.parametrize(
+    "kind", [live.LedgerView, live.MaskView, live.RegressionView, live.ItAnimalView, live.HeadsView]
+)
 def test_the_still_is_the_opening_view(kind):
     view = kind()
     assert png(view.picture) == png(kind().picture) != png(as_preset(kind, 1).picture)

@@ -26,6 +26,13 @@ from attention_core.questions import NOT_YET, Answer, asks, exercise
 from attention_core.worked import compare, load
 
 
+@pytest.fixture(autouse=True)
+def number_format():
+    """Give numpy its own format back: `start` sets the course's for the whole process."""
+    with np.printoptions():
+        yield
+
+
 def shown(function, *args, **kwargs) -> list[dict]:
     """Return the bundles that a call displays, each with its metadata."""
     with patch("attention_core.lesson.display") as display:
