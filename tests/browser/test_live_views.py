@@ -107,7 +107,7 @@ def test_typing_choosing_and_ticking_move_the_picture(page: Page) -> None:
         lambda: one.get_by_label("q[0, 1]", exact=True).fill("1.5"),
         lambda: one.get_by_label("divide by √d_k").click(),
         lambda: one.get_by_label("block k1").click(),
-        lambda: one.get_by_label("Preset").select_option("Three tokens (S3), query 2"),
+        lambda: one.get_by_label("Preset").select_option("Three tokens, query 2"),
         lambda: one.get_by_label("block k0").click(),
     ):
         before = words(page, 0)
