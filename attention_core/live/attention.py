@@ -38,10 +38,10 @@ class AttentionView(View):
         self._stage, self._hide = stage, hide
         one, three = load("one-query"), load("three-tokens")
         fixed = {"scaled": True, "blocked": [False] * 3}
-        self.presets = {"One query (S0)": {**{name: one[name] for name in "qkv"}, **fixed}}
+        self.presets = {"One query": {**{name: one[name] for name in "qkv"}, **fixed}}
         for i in range(3):
             q, k, v = three["q"][i : i + 1], three["k"], three["v"]
-            self.presets[f"Three tokens (S3), query {i}"] = {"q": q, "k": k, "v": v, **fixed}
+            self.presets[f"Three tokens, query {i}"] = {"q": q, "k": k, "v": v, **fixed}
         self._drawn: Attention | None = None
         self._ticks: list[Any] = []
         super().__init__()

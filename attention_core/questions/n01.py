@@ -38,18 +38,6 @@ def one_swapped(animal: Any, street: Any, it: Any, W_Q: Any, W_K: Any) -> Answer
     )
 
 
-@asks("Each number of the query changes its sign. Which key gets the largest score now: 0, 1 or 2?")
-def turned_round(q: Any, k: Any) -> Answer:
-    """Is it key 0 (still the best match) or key 1 (the lowest comes out on top)? Decided by the signs."""
-    return Answer(
-        int((-q @ k.T).argmax()),
-        {
-            "Its score was the largest, 1.07. What is it when every product changes its sign?": 0,
-            "Its score was 0.85 and becomes −0.85. Is another one less far below 0?": 2,
-        },
-    )
-
-
 @asks("*It* gives *animal* the score 1. Which score does *animal* give *it*?")
 def asked_back(animal: Any, it: Any, W_Q: Any, W_K: Any) -> Answer:
     """A match sounds mutual, and the last table was symmetric (1), or 0. Decided by what animal looks for."""

@@ -38,19 +38,6 @@ def four_times() -> Answer:
     )
 
 
-@asks("Scores of 64 places have the variance 64. All of them are divided by 8. What is their variance now?")
-def variance_after() -> Answer:
-    """Is it 8 (64 / 8) or 1 (a variance is made of squares)? Decided by what a variance is."""
-    return Answer(
-        64 / 8**2,
-        {
-            "A variance is an average of squares. Each score becomes 8 times smaller. And its square?": 8,
-            "Each score becomes smaller, so the squares become smaller too.": 64,
-            "That is 1/8. Each square becomes 64 times smaller.": 1 / 8,
-        },
-    )
-
-
 @asks("A key is equal to the query at all 64 places (1 or −1). Its score is divided by √64. What comes out?")
 def perfect_match() -> Answer:
     """Is it 1 (divided scores have the size 1) or 8? Decided by agreements minus disagreements."""

@@ -92,17 +92,17 @@ def context(W_q: Any, H: Any, W_k: Any, w_v: Any, c: Any, s_half: Any) -> Answer
 
 
 @exercise
-def queries(queries: Any, H: Any, W_q: Any, W_k: Any, w_v: Any, steps: Any) -> Answer:
-    forwards = weigh(additive_scores(queries[::-1], H, W_q, W_k, w_v), H).output
+def queries(queries: Any, H: Any, W_q: Any, W_k: Any, w_v: Any) -> Answer:
+    def contexts(mine: Any) -> Any:
+        return weigh(additive_scores(mine, H, W_q, W_k, w_v), H).output
+
     return Answer(
-        forwards,
+        queries[::-1],
         {
-            "That is backwards.": steps.output,
-            "The constant 1 is missing in each query.": weigh(
-                additive_scores(queries[::-1] * [1, 0], H, W_q, W_k, w_v), H
-            ).output,
+            "That is backwards.": queries,
+            "The constant 1 is missing in each query.": queries[::-1] * [1, 0],
         },
-        of=lambda mine: weigh(additive_scores(mine, H, W_q, W_k, w_v), H).output,
+        of=contexts,
     )
 
 

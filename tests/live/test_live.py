@@ -183,7 +183,7 @@ def test_before_its_lesson_a_step_is_closed() -> None:
         (live.AttentionView, "v", np.eye(2), "got k (3, 4)"),
         (live.AttentionView, "scaled", 1, "scaled must be True or False, got 1"),
         (live.AttentionView, "blocked", [True], "blocked must have shape (3,), got (1,)"),
-        (live.AttentionView, "preset", "S0", "preset must be one of ['One query (S0)'"),
+        (live.AttentionView, "preset", "S0", "preset must be one of ['One query'"),
         (live.DotProductView, "a", [1.0, 2.0, 3.0], "a must have two numbers"),
         (live.DotProductView, "b_length", 5, "b_length must be a number from 0 to 3, got 5"),
         (live.ScalingView, "d_k", 2.5, "d_k must be a whole number from 1 to 1024, got 2.5"),
@@ -506,7 +506,7 @@ def test_the_worked_examples_give_their_published_numbers() -> None:
     assert np.round(view.weights, 4).tolist() == [[0.3866, 0.267, 0.3463]]
     published = ([0.4011, 0.1978, 0.4011], [0.1978, 0.4011, 0.4011], [0.2483, 0.2483, 0.5035])
     for i, weights in enumerate(published):
-        view.preset = f"Three tokens (S3), query {i}"
+        view.preset = f"Three tokens, query {i}"
         assert view.q.shape == (1, 2) and np.round(view.weights[0], 4).tolist() == weights
     assert np.round(live.SoftmaxView().weights, 4).max() == 0.3118
     assert np.round(live.ItAnimalView().output[6], 4).tolist() == [0.4265, 0.0, 0.0, 0.0]
@@ -534,12 +534,12 @@ def test_an_edit_is_kept_while_presets_are_looked_at() -> None:
     named(view, "q[0, 0]").value = "2"
     assert preset.value == MY_EDIT
     edited = at_rest(view.svg)
-    preset.value = "Three tokens (S3), query 0"
+    preset.value = "Three tokens, query 0"
     preset.value = MY_EDIT
     assert at_rest(view.svg) == edited and view.q[0, 0] == 2.0
     named(view, "Reset", Button).click()
-    assert preset.value == "Three tokens (S3), query 0" and view.q.tolist() == [[1.0, 0.0]]
-    preset.value = "One query (S0)"
+    assert preset.value == "Three tokens, query 0" and view.q.tolist() == [[1.0, 0.0]]
+    preset.value = "One query"
     assert at_rest(view.svg) == first
     preset.value = MY_EDIT
     assert at_rest(view.svg) == edited
@@ -561,7 +561,7 @@ def test_wrong_arithmetic_would_be_seen() -> None:
     assert evaluated("weight of k0 = exp(0.0) ÷ (exp(0.0)) = 1.0 ÷ 4.0 = 7.0") == 0.25
 
 
-@pytest.mark.parametrize("preset", ["One query (S0)", *(f"Three tokens (S3), query {i}" for i in range(3))])
+@pytest.mark.parametrize("preset", ["One query", *(f"Three tokens, query {i}" for i in range(3))])
 @pytest.mark.parametrize("q", [None, -0.5])
 def test_the_arithmetic_gives_the_number_shown(preset: str, q: float | None) -> None:
     view = live.AttentionView()

@@ -35,7 +35,8 @@ EXERCISE = re.compile(r"^check\(", re.MULTILINE)
 OPEN = re.compile(r"^(?:\w+ = \.\.\..*|def \w+\(.*\):\n    return \.\.\.)\n", re.MULTILINE)
 SOLUTION = re.compile(r"<details>.*?```python\n(.*?)```.*?</details>", re.DOTALL)
 HEADING = re.compile(r"^## ", re.MULTILINE)
-NOT_YET: dict[str, list[str]] = {}  # tests that cannot pass yet, by notebook: what passes must go
+# Tests that cannot pass yet, by notebook, for a name is used again there: what passes must go.
+NOT_YET: dict[str, list[str]] = {"13_real_heads": ["fair", "Cell 8 asked again"]}
 ASKED_NOT_YET = ("08", "12")  # a name is used again there: to be mended with the lessons
 
 
